@@ -1,0 +1,73 @@
+"""The names that plugins may import. Tensor helpers live in :mod:`evr1_core.api.tensors`, which imports torch."""
+
+from evr1_core.api.algorithms import Advantages, Algorithm, LossBatch, LossResult, ScoreBatch
+from evr1_core.api.clips import BoxSpace, Clip, PatchGrid, VideoMetadata
+from evr1_core.api.engines import Request, Rollout, RolloutEngine, Sampling
+from evr1_core.api.errors import (
+    BadGoldError,
+    ClashError,
+    ConfigError,
+    DataError,
+    Evr1Error,
+    MediaError,
+    ModelError,
+    NotJudgedError,
+    PluginError,
+    PluginLoadError,
+    ProblemsError,
+    UnknownPluginError,
+)
+from evr1_core.api.hooks import hookimpl, hookspec
+from evr1_core.api.models import IMAGE, TEXT, VIDEO, Encoded, EngineInput, ModelBatch, ModelFamily, VisionFeatures
+from evr1_core.api.rewards import Reward, RewardInput, RewardResult
+from evr1_core.api.samples import Kind, Media, Prompt, Sample
+from evr1_core.api.trackers import Tracker
+
+API_VERSION = 1
+
+__all__ = [
+    "API_VERSION",
+    "IMAGE",
+    "TEXT",
+    "VIDEO",
+    "Advantages",
+    "Algorithm",
+    "BadGoldError",
+    "BoxSpace",
+    "ClashError",
+    "Clip",
+    "ConfigError",
+    "DataError",
+    "Encoded",
+    "EngineInput",
+    "Evr1Error",
+    "Kind",
+    "LossBatch",
+    "LossResult",
+    "Media",
+    "MediaError",
+    "ModelBatch",
+    "ModelError",
+    "ModelFamily",
+    "NotJudgedError",
+    "PatchGrid",
+    "PluginError",
+    "PluginLoadError",
+    "ProblemsError",
+    "Prompt",
+    "Request",
+    "Reward",
+    "RewardInput",
+    "RewardResult",
+    "Rollout",
+    "RolloutEngine",
+    "Sample",
+    "Sampling",
+    "ScoreBatch",
+    "Tracker",
+    "UnknownPluginError",
+    "VideoMetadata",
+    "VisionFeatures",
+    "hookimpl",
+    "hookspec",
+]

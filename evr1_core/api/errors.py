@@ -1,0 +1,79 @@
+"""Errors that a user meets: each says what is wrong, where, and what to do about it.
+
+The command line prints an :class:`Evr1Error` without a traceback and exits with status 2. Anything else is a defect of evr1 or of a
+plugin and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class Evr1Error(Exception):
+    """Bad input, bad configuration or a broken plugin: the message is meant for the person who started the run."""
+
+
+class ProblemsError(Evr1Error):
+    """Several problems found in one pass, each already carrying its place; printed one a line."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class ConfigError(ProblemsError):
+    """The configuration cannot be used; ``problems`` name file and line, flag or key."""
+
+
+class DataError(ProblemsError):
+    """Records cannot be used; ``problems`` name file, line and reason."""
+
+
+class BadGoldError(Evr1Error):
+    """The gold answer of a record does not parse. A data error: never a reward of 0."""
+
+    def __init__(self, sample: object, expected: str) -> None:
+        uid = getattr(sample, "uid", sample)
+        origin = getattr(sample, "origin", "")
+        answer = getattr(sample, "answer", None)
+        place = f"{origin}: " if origin else ""
+        super().__init__(f"{place}record {uid!r}: the gold answer {answer!r} is not {expected}")
+
+
+class MediaError(Evr1Error):
+    """A media file cannot be used.
+
+    ``kind`` is a short stable word for counting, e.g. ``missing``, ``empty``, ``no_video_stream``, ``undecodable``, ``truncated``,
+    ``too_thin``, ``timeout``, ``crash``.
+    """
+
+    def __init__(self, path: str, kind: str, reason: str) -> None:
+        self.path, self.kind, self.reason = path, kind, reason
+        super().__init__(f"{path}: {reason}")
+
+    def __reduce__(self) -> tuple[type[MediaError], tuple[str, str, str]]:  # it crosses process borders
+        return type(self), (self.path, self.kind, self.reason)
+
+
+class ModelError(Evr1Error):
+    """A model folder, processor or forward input does not fit."""
+
+
+class PluginError(Evr1Error):
+    """A plugin cannot be found, loaded or built."""
+
+
+class UnknownPluginError(PluginError):
+    """No installed distribution offers the name that was asked for."""
+
+
+class ClashError(PluginError):
+    """Two installed distributions offer the name that was asked for, or claim the same problem type."""
+
+
+class PluginLoadError(PluginError):
+    """A plugin was found and could not be imported, or is not what its group asks for."""
+
+
+class NotJudgedError(Evr1Error):
+    """A judge gave no usable verdict after its retries: the response is not judged, which is not the same as wrong."""

@@ -1,0 +1,1 @@
+def main() -> int: raise SystemExit("not built yet")
