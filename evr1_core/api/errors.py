@@ -72,7 +72,20 @@ class ClashError(PluginError):
 
 
 class PluginLoadError(PluginError):
-    """A plugin was found and could not be imported, or is not what its group asks for."""
+    """A plugin was found and could not be imported, or is not what its group asks for.
+
+    ``group``, ``name``, ``dist`` and ``version`` say which; ``cause`` is the reason alone.
+    """
+
+    def __init__(
+        self, message: str, *, group: str = "", name: str = "", dist: str = "", version: str = "", cause: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.group, self.name, self.dist, self.version, self.cause = group, name, dist, version, cause
+
+
+class HookError(PluginError):
+    """A listener raised an exception, or answered with something that its event does not allow."""
 
 
 class NotJudgedError(Evr1Error):

@@ -1,0 +1,98 @@
+"""``evr1 plugins``: what is installed, whether it loads, and what one plugin offers."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+from collections.abc import Sequence
+from types import ModuleType
+
+from evr1_core.api.errors import PluginError
+from evr1_core.registry.catalog import GROUPS, Catalog, PluginRef
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """One plugin, and two ways to list all."""
+    parser.add_argument("plugin", nargs="?", metavar="GROUP/NAME", help=f"show one plugin; groups: {', '.join(GROUPS)}")
+    parser.add_argument("--json", action="store_true", help="print the list as JSON")
+    parser.add_argument("--check", action="store_true", help="import every plugin; exit status 1 if one fails")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0, or 1 when a check failed."""
+    catalog = Catalog.scan()
+    if args.plugin:
+        print(page(catalog, args.plugin))
+        return 0
+    problems = {ref: catalog.problem(ref) for ref in catalog.refs}
+    failures = [ref for ref in catalog.refs if args.check and _fails(ref, problems)]
+    print(_as_json(catalog.refs, problems) if args.json else _as_table(catalog.refs, problems))
+    return 1 if failures else 0
+
+
+def _fails(ref: PluginRef, problems: dict[PluginRef, str | None]) -> bool:
+    """Imports a plugin that is not disabled; its failure becomes its problem."""
+    from evr1_core.registry.catalog import is_disabled
+
+    if is_disabled(ref.dist):
+        return False
+    try:
+        _load(ref)
+    except PluginError as error:
+        problems[ref] = str(getattr(error, "cause", error))
+        return True
+    return False
+
+
+def _load(ref: PluginRef) -> type | ModuleType:
+    if ref.group == "hooks":
+        from evr1_core.registry.hooks import load_listener
+
+        return load_listener(ref)
+    from evr1_core.registry.loading import load_class
+
+    return load_class(ref)
+
+
+def _as_json(refs: Sequence[PluginRef], problems: dict[PluginRef, str | None]) -> str:
+    rows = [
+        {
+            "group": ref.group,
+            "name": ref.name,
+            "target": ref.target,
+            "distribution": ref.dist,
+            "version": ref.version,
+            "problem": problems[ref],
+        }
+        for ref in refs
+    ]
+    return json.dumps(rows, indent=2)
+
+
+def _as_table(refs: Sequence[PluginRef], problems: dict[PluginRef, str | None]) -> str:
+    rows = [(ref.group, ref.name, f"{ref.dist} {ref.version}", problems[ref] or "") for ref in refs]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)] if rows else []
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(lines) or "no plugins are installed"
+
+
+def page(catalog: Catalog, name: str) -> str:
+    """A plugin's origin, docstring and options. ``name`` is ``group/name`` or ``group/distribution/name``; raises PluginError."""
+    from evr1_core.registry.loading import options_of
+
+    group, slash, bare = name.partition("/")
+    catalog.group(group)
+    if not slash:
+        raise PluginError(f"{name!r} is a group; name a plugin as {name}/NAME")
+    ref = catalog.find(group, bare)
+    loaded = _load(ref)
+    head = f"{ref.group}/{ref.name}  {ref.origin}  {ref.target}"
+    text = [head, "", inspect.cleandoc(loaded.__doc__ or "It has no docstring.")]
+    if isinstance(loaded, type):
+        rows = options_of(loaded)
+        text += ["", "Options:" if rows else "No options."]
+        text += [
+            f"  {option} ({kind}, {default})" + (f": {help_text}" if help_text else "") for option, kind, default, help_text in rows
+        ]
+    return "\n".join(text)
