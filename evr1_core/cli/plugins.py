@@ -14,7 +14,7 @@ from evr1_core.registry.catalog import GROUPS, Catalog, PluginRef
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """One plugin, and two ways to list all."""
-    parser.add_argument("plugin", nargs="?", metavar="GROUP/NAME", help=f"show one plugin; groups: {', '.join(GROUPS)}")
+    parser.add_argument("plugin", nargs="?", metavar="GROUP[/NAME]", help=f"show one plugin, or list one group: {', '.join(GROUPS)}")
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     parser.add_argument("--check", action="store_true", help="import every plugin; exit status 1 if one fails")
 
@@ -22,12 +22,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0, or 1 when a check failed."""
     catalog = Catalog.scan()
-    if args.plugin:
-        print(page(catalog, args.plugin))
+    group, slash, name = (args.plugin or "").partition("/")
+    if slash:
+        print(page(catalog, group, name))
         return 0
-    problems = {ref: catalog.problem(ref) for ref in catalog.refs}
-    failures = [ref for ref in catalog.refs if args.check and _fails(ref, problems)]
-    print(_as_json(catalog.refs, problems) if args.json else _as_table(catalog.refs, problems))
+    refs = catalog.group(group) if group else catalog.refs
+    problems = {ref: catalog.problem(ref) for ref in refs}
+    failures = [ref for ref in refs if args.check and _fails(ref, problems)]
+    print(_as_json(refs, problems) if args.json else _as_table(refs, problems))
     return 1 if failures else 0
 
 
@@ -77,15 +79,11 @@ def _as_table(refs: Sequence[PluginRef], problems: dict[PluginRef, str | None]) 
     return "\n".join(lines) or "no plugins are installed"
 
 
-def page(catalog: Catalog, name: str) -> str:
-    """A plugin's origin, docstring and options. ``name`` is ``group/name`` or ``group/distribution/name``; raises PluginError."""
+def page(catalog: Catalog, group: str, name: str) -> str:
+    """A plugin's origin, docstring and options. ``name`` may be ``distribution/name``. Raises PluginError."""
     from evr1_core.registry.loading import options_of
 
-    group, slash, bare = name.partition("/")
-    catalog.group(group)
-    if not slash:
-        raise PluginError(f"{name!r} is a group; name a plugin as {name}/NAME")
-    ref = catalog.find(group, bare)
+    ref = catalog.find(group, name)
     loaded = _load(ref)
     head = f"{ref.group}/{ref.name}  {ref.origin}  {ref.target}"
     text = [head, "", inspect.cleandoc(loaded.__doc__ or "It has no docstring.")]

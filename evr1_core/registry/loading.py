@@ -116,8 +116,9 @@ def check_api(ref: PluginRef, declared: object) -> None:
 
 def describe(error: BaseException, ref: PluginRef) -> str:
     """The exception in one line, where it was raised, and the pip command of a missing extra."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
-    where = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames and frames[-1].filename != __file__ else ""
+    machinery = ("<frozen", importlib.__file__, __file__)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(machinery)]
+    where = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
     text = f"{type(error).__name__}: {error}{where}"
     extra = _missing_extra(error, ref) if isinstance(error, ImportError) else None
     return f"{text}; pip install '{ref.dist}[{extra}]'" if extra else text
