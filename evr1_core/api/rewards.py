@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from attrs import define, field, frozen
 
+from evr1_core.api.answers import gold_text
 from evr1_core.api.clips import BoxSpace
 from evr1_core.api.samples import Sample
 
@@ -43,8 +44,8 @@ class RewardResult:
 class Reward(ABC):
     """Scores a response in [0, 1]. A plugin is an attrs class; its fields are its options.
 
-    ``tasks`` lists the problem types it serves, in canonical form. A prediction that cannot be read scores 0 with ``parsed`` False; a
-    gold that cannot be read raises :class:`~evr1_core.api.BadGoldError`.
+    ``tasks`` lists the problem types it serves, in canonical form. A prediction that cannot be read scores 0 with ``parsed``
+    False; a gold that cannot be read raises :class:`~evr1_core.api.BadGoldError`.
     """
 
     api: ClassVar[int]
@@ -58,6 +59,14 @@ class Reward(ABC):
     def score_batch(self, items: Sequence[RewardInput]) -> list[RewardResult]:
         """The accuracies of many; overridden where a batch is cheaper than a loop (a judge, a process pool)."""
         return [self.score(item) for item in items]
+
+    def well_formed(self, sample: Sample, answer: str) -> bool:
+        """Whether an answer ("" for none) has the form that the prompt asks for, such as JSON; part of the format reward."""
+        return True
+
+    def gold_answer(self, sample: Sample, boxes: BoxSpace | None) -> str:
+        """The gold in the form and box space of a prediction: what preflight feeds back, and what must score 1."""
+        return gold_text(sample)
 
     def close(self) -> None:
         """Lets go of processes and connections."""

@@ -1,0 +1,293 @@
+"""The option letter that an answer chooses: the rules shared by multiple choice, mathematics and evaluation.
+
+A rule gives a set of letters, the empty set for "named, but no valid choice" (which ends the search), or None for "does not apply".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from evr1_core.api.answers.extraction import Mode
+from evr1_core.api.answers.options import Options, read_options
+from evr1_core.api.answers.text import END_MARKS, fold, plain
+
+Found = frozenset[str] | None
+NOTHING: frozenset[str] = frozenset()
+
+_ENDS = r"(?![A-Za-z0-9_]|['’-][A-Za-z0-9])"
+_CUE = re.compile(
+    r"(?P<no>\b(?:wrong|incorrect|bad|not the|not an|not a) )?"
+    r"(?:\b(?:final|best|correct|right|only) )?"
+    r"(?:\b(?:answer|(?:(?<=correct )|(?<=best )|(?<=right ))(?:option|choice))\b"
+    r"(?: to (?:the|this) question)?(?P<link> ?(?:(?:is|are|was|would be|should be|must be|will be)\b)? ?[:=]?)"
+    r"|(?:答案|正确选项|正確選項)(?P<chinese> ?(?:应该是|应为|是|为|為)? ?:?))"
+    r"[ \n]?",
+    re.IGNORECASE,
+)
+_CHOICE = re.compile(
+    rf"(?:(?:the )?(?:option|choice|letter) |选项 ?|選項 ?)?[(\[<\"'“‘「【]{{0,3}}(?P<letter>[A-Za-z]){_ENDS}", re.IGNORECASE
+)
+_CLOSED = re.compile(r"[)\]>\"'”’」】]{0,3} ?(?:$|[.,;:!。、)\n])|[)\]>」】]")
+_ALONE = re.compile(
+    r"(?:(?:the )?(?:option|choice|answer|letter) )?[(\[<\"'“‘「【]{0,3}([A-Za-z])[)\]>\"'”’」】]{0,3}[.:,]?", re.IGNORECASE
+)
+_MORE = re.compile(
+    rf"[)\]]? ?(?P<link>,|;|、|&|/|\||\band\b|\bor\b|或|和)(?: ?(?P<link2>and|or)\b)? ?(?:option |choice )?[(\[]?"
+    rf"(?P<letter>[A-Z]){_ENDS}[)\]]?"
+)
+_EITHER = re.compile(rf"\bor (?:\w+ )?[(\[]?(?P<letter>[A-Z]){_ENDS}(?! [a-z])")
+_LABELLED = re.compile(r"(?:[(\[]([A-Z])[)\]]|([A-Z])(?:[.:](?![A-Z]\.)|[)\]、]))[ \n]?")
+_LEADING = re.compile(r"([A-Z]) (?=[a-z])")
+_DENIED = re.compile(
+    r"(?:is|was|are|seems|looks|can|could|does|do|did|has|should|would)(?:n't| not|not)\b"
+    r"|(?:is|was|seems|looks|are) (?:\w+ )?(?:wrong|incorrect|false|impossible)\b|not\b"
+)
+_IS_ANSWER = re.compile(
+    r"(?:option |choice )?[(\[]?([A-Z])[)\]]? is (?:the )?(?:correct|right|best)(?: (?:answer|option|choice))?(?=$|[.,;!\n])",
+    re.IGNORECASE,
+)
+_BECAUSE = re.compile(r" (?:because|since|as|so|which|but|for|due|based|given|and it)\b")
+_WORD_LETTER = re.compile(rf"(?<![A-Za-z0-9_'’.-])([A-Z]){_ENDS}")
+
+
+def option_letter(text: str | None, options: Sequence[str] = (), *, mode: Mode = "strict") -> str | None:
+    """The one letter that ``text`` (an extracted answer) chooses, or None. Labels are those of ``options``; without any, A to J."""
+    letters = option_letters(text, options, mode=mode)
+    return next(iter(letters)) if letters is not None and len(letters) == 1 else None
+
+
+def option_letters(text: str | None, options: Sequence[str] = (), *, mode: Mode = "strict") -> frozenset[str] | None:
+    """The letters that ``text`` chooses; several only where it lists them ("A, C", "A and C", "AC"). None: no answer, or ambiguous.
+
+    Strict: "A or B", an article, the pronoun I, a name and two conclusions that differ are no answer. Lenient: the last
+    conclusion wins.
+    """
+    if not text:
+        return None
+    choices = read_options(tuple(options))
+    candidate = plain(text)
+    rules = _LENIENT if mode == "lenient" else _STRICT
+    for rule in rules:
+        found = rule(candidate, choices)
+        if found is not None:
+            return found or None
+    return None
+
+
+def _one(letter: str, choices: Options) -> frozenset[str]:
+    return frozenset({letter}) if letter in choices.labels else NOTHING
+
+
+def _conclusions(text: str, choices: Options) -> list[frozenset[str]]:
+    """What each explicit cue concludes, in order."""
+    found = []
+    for cue in _CUE.finditer(text):
+        if cue["no"]:
+            continue
+        concluded = _after_cue(text, cue.end(), bool((cue["link"] or cue["chinese"] or "").strip()), choices)
+        if concluded is not None:
+            found.append(concluded)
+    first = _IS_ANSWER.match(text)
+    if first:
+        found.insert(0, _one(first[1].upper(), choices))
+    return found
+
+
+def _after_cue(text: str, start: int, linked: bool, choices: Options) -> Found:
+    choice = _CHOICE.match(text, start)
+    if choice is None:
+        return _text_after_cue(text, start, choices)
+    letter, end = choice["letter"], choice.end()
+    closed = _CLOSED.match(text, end) is not None
+    if not closed and (by_text := _text_after_cue(text, start, choices)) is not None:
+        return by_text
+    if not closed and (letter.islower() or not linked):
+        return None
+    if not closed and letter in "AI" and re.match(r" [a-z]", text[end : end + 2]) and not _BECAUSE.match(text, end):
+        more = _MORE.match(text, end)
+        return None if more is None else _listed(text, end, letter, choices)
+    return _listed(text, end, letter.upper(), choices)
+
+
+def _text_after_cue(text: str, start: int, choices: Options) -> Found:
+    longest = max(map(len, choices.texts), default=0) + 8  # blanks and end punctuation beside the text
+    line = text[start : start + 2 * longest].partition("\n")[0]
+    for part in (line, line.partition(". ")[0]):
+        if (label := choices.by_text(part)) is not None:
+            return frozenset({label})
+    return None
+
+
+def _listed(text: str, start: int, letter: str, choices: Options) -> frozenset[str]:
+    """The letter, with those that a list adds to it; nothing when the list offers alternatives or runs into prose."""
+    letters, end = {letter}, start
+    while (more := _MORE.match(text, end)) is not None and more["letter"] in choices.labels:
+        if {more["link"].lower(), (more["link2"] or "").lower()} & {"or", "/", "|", "或"}:
+            return NOTHING
+        letters.add(more["letter"])
+        end = more.end()
+    if end > start and re.match(r" ?(?:$|[.!。\n])", text[end : end + 2]) is None:
+        return NOTHING
+    return frozenset(letters) if letters <= set(choices.labels) else NOTHING
+
+
+def _concluded(text: str, choices: Options) -> Found:
+    found = set(_conclusions(text, choices))
+    if not found:
+        return None
+    return found.pop() if len(found) == 1 else NOTHING
+
+
+def _last_concluded(text: str, choices: Options) -> Found:
+    found = _conclusions(text, choices)
+    return found[-1] if found else None
+
+
+def _alone(text: str, choices: Options) -> Found:
+    match = _ALONE.fullmatch(text.rstrip(END_MARKS))
+    return frozenset({match[1].upper()}) if match and match[1].upper() in choices.labels else None
+
+
+def _several(text: str, choices: Options) -> Found:
+    first = re.match(r"(?:options? |choices? )?[(\[]?([A-Z])(?![A-Za-z0-9_])", text)
+    if first is None or first[1] not in choices.labels or _MORE.match(text, first.end()) is None:
+        return None
+    return _listed(text, first.end(), first[1], choices)
+
+
+def _run_together(text: str, choices: Options) -> Found:
+    letters = text.rstrip(END_MARKS)
+    listed = (
+        1 < len(letters) <= len(choices.labels) and set(letters) <= set(choices.labels) and list(letters) == sorted(set(letters))
+    )
+    return frozenset(letters) if listed else None
+
+
+def _labelled(text: str, choices: Options) -> Found:
+    match = _LABELLED.match(text)
+    letter = (match[1] or match[2]) if match else ""
+    if match is None or letter not in choices.labels:
+        return None
+    rest = text[match.end() :]
+    own = choices.texts[choices.labels.index(letter)] if choices.texts else ""
+    whole = choices.by_text(text)
+    if whole is not None and fold(rest) != own:
+        return frozenset({whole})
+    return NOTHING if _lists_options(rest, letter, own, choices) else frozenset({letter})
+
+
+def _lists_options(rest: str, letter: str, own: str, choices: Options) -> bool:
+    """Whether the text behind a label goes on to other options, as in "A. a cat B. a dog" or "(A) (B) (C)"."""
+    if fold(rest) == own:
+        return False
+    others = set(choices.labels) - {letter}
+    more = re.match(rf"(?:(?:or|and|,|/|&) ?)?[(\[]?([A-Z]){_ENDS}(?! [a-z])", rest)
+    if (more and more[1] in others) or any(m["letter"] in others for m in _EITHER.finditer(rest)):
+        return True
+    starts = re.finditer(r"(?:^|[ \n])[(\[]?([A-Z])[.):\]] ?([^\n]{0,200})", rest)
+    texts = dict(zip(choices.labels, choices.texts, strict=False))
+    return any(
+        m[1] in others and (rest[m.start()] == "\n" or bool(texts.get(m[1]) and fold(m[2]).startswith(texts[m[1]]))) for m in starts
+    )
+
+
+def _by_text(text: str, choices: Options) -> Found:
+    label = choices.by_text(text)
+    return None if label is None else frozenset({label})
+
+
+def _with_prose(text: str, choices: Options) -> Found:
+    match = _LEADING.match(text)
+    if match is None or match[1] in "AI" or match[1] not in choices.labels:
+        return None
+    if _DENIED.match(text, match.end()) or any(m["letter"] != match[1] for m in _EITHER.finditer(text, 0, match.end() + 80)):
+        return NOTHING
+    return frozenset({match[1]})
+
+
+def _first_line_alone(text: str, choices: Options) -> Found:
+    """A first line that is a lone letter, with an explanation below that names no other."""
+    line, _, rest = text.partition("\n")
+    if not rest:
+        return None
+    found = _alone(line, choices)
+    return found if found and not (_named(rest, choices) - found) else None
+
+
+def _named(text: str, choices: Options) -> set[str]:
+    """Labels standing alone in ``text``; an A before a lower-case word is an article, and I is never counted."""
+    return {
+        m[1]
+        for m in _WORD_LETTER.finditer(text)
+        if m[1] in choices.labels and m[1] != "I" and not (m[1] == "A" and re.match(r" [A-Za-z]", text[m.end() : m.end() + 2]))
+    }
+
+
+def _alone_or_own_text(text: str, choices: Options) -> Found:
+    found = _alone(text, choices)
+    if found is not None:
+        return found
+    match = _LABELLED.match(text)
+    letter = (match[1] or match[2]) if match else ""
+    if match is None or letter not in choices.labels or not choices.texts:
+        return None
+    own = choices.texts[choices.labels.index(letter)]
+    return frozenset({letter}) if fold(text[match.end() :]) == own else None
+
+
+def _line_start(text: str, choices: Options) -> Found:
+    lines = text.split("\n")
+    for line in (lines[0], lines[-1]):
+        found = _alone(line, choices) or _labelled(line, choices)
+        if found:
+            return found
+    return None
+
+
+def _holds_one_text(text: str, choices: Options) -> Found:
+    """The one option whose text stands in ``text`` as whole words; of nested ones the longest."""
+    held = [(label, option) for label, option in zip(choices.labels, choices.texts, strict=False) if option]
+    inside = fold(text)
+    held = [(label, option) for label, option in held if _holds(inside, option)]
+    longest = [(label, option) for label, option in held if not any(option != other and _holds(other, option) for _, other in held)]
+    return frozenset({longest[0][0]}) if len(longest) == 1 else None
+
+
+def _holds(text: str, part: str) -> bool:
+    start = text.find(part)
+    while start >= 0:
+        before, after = text[start - 1 : start], text[start + len(part) : start + len(part) + 1]
+        if not (before.isalnum() and part[0].isalnum()) and not (after.isalnum() and part[-1].isalnum()):
+            return True
+        start = text.find(part, start + 1)
+    return False
+
+
+def _last_line_letter(text: str, choices: Options) -> Found:
+    named = _named(text.rpartition("\n")[2], choices)
+    return frozenset(named) if len(named) == 1 else None
+
+
+_Rule = Callable[[str, Options], Found]
+_STRICT: tuple[_Rule, ...] = (
+    _concluded,
+    _alone,
+    _several,
+    _labelled,
+    _by_text,
+    _with_prose,
+    _first_line_alone,
+    _run_together,
+)
+_LENIENT: tuple[_Rule, ...] = (
+    _alone_or_own_text,
+    _last_concluded,
+    _several,
+    _line_start,
+    _by_text,
+    _holds_one_text,
+    _with_prose,
+    _last_line_letter,
+    _run_together,
+)
