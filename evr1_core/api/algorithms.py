@@ -70,10 +70,11 @@ class LossBatch:
 @frozen(kw_only=True, eq=False)
 class LossResult:
     """``loss``: a scalar, this part's share of the global mean (parts add up). ``metrics``: name to (numerator, denominator), summed
-    over parts and divided once."""
+    over parts and divided once; ``maxima``: name to value, of which the largest over all parts counts."""
 
     loss: Tensor
     metrics: Mapping[str, tuple[Tensor, Tensor]] = field(factory=dict)
+    maxima: Mapping[str, Tensor] = field(factory=dict)
 
 
 @define(kw_only=True)

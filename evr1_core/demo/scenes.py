@@ -1,0 +1,100 @@
+"""Small films whose every fact is known: coloured shapes that appear, move in one direction and vanish."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+COLOURS = {"red": (220, 40, 40), "green": (40, 200, 60), "blue": (50, 70, 230), "yellow": (235, 215, 40)}
+DIRECTIONS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
+COUNTS = ("1", "2", "3")
+RADIUS = 0.14  # of the side of a frame
+SIZES = ((96, 96), (128, 128), (144, 144), (112, 112))  # width, height
+RATES = (8, 10, 12, 15)  # frames a second
+LENGTHS = (6, 7, 8)  # seconds
+NOISE = 12.0  # standard deviation of the pixel noise, of 255
+
+
+@frozen(kw_only=True)
+class Scene:
+    """What a film shows. ``start`` and ``end`` are whole seconds; the shapes are seen in ``[start, end)``."""
+
+    colour: str
+    direction: str
+    count: int
+    round_shapes: bool
+    start: int
+    end: int
+    length: int
+    fps: int
+    width: int
+    height: int
+    seed: int
+
+
+def random_scene(generator: np.random.Generator) -> Scene:
+    """A scene with every fact drawn independently, but for the span, which lies within the film."""
+    length = int(generator.choice(LENGTHS))
+    visible = int(generator.integers(2, 6))
+    start = int(generator.integers(0, length - visible + 1))
+    width, height = SIZES[generator.integers(len(SIZES))]
+    return Scene(
+        colour=str(generator.choice(list(COLOURS))),
+        direction=str(generator.choice(list(DIRECTIONS))),
+        count=int(generator.integers(1, len(COUNTS) + 1)),
+        round_shapes=bool(generator.integers(2)),
+        start=start,
+        end=start + visible,
+        length=length,
+        fps=int(generator.choice(RATES)),
+        width=width,
+        height=height,
+        seed=int(generator.integers(2**31)),
+    )
+
+
+def draw(scene: Scene) -> NDArray[np.uint8]:
+    """All frames of a scene, ``[T, H, W, 3]``, RGB."""
+    generator = np.random.default_rng(scene.seed)
+    background = generator.integers(70, 130)
+    lanes = (np.arange(scene.count) + 0.5) / scene.count + generator.uniform(-0.03, 0.03, scene.count)
+    frames = np.empty((scene.length * scene.fps, scene.height, scene.width, 3), np.uint8)
+    for index in range(len(frames)):
+        frame = background + generator.normal(0, NOISE, (scene.height, scene.width, 1)).repeat(3, axis=2)
+        time = index / scene.fps
+        if scene.start <= time < scene.end:
+            done = (time - scene.start) / (scene.end - scene.start)
+            for lane in lanes:
+                frame[_covered(scene, done, lane)] = COLOURS[scene.colour]
+        frames[index] = frame.clip(0, 255)
+    return frames
+
+
+def _covered(scene: Scene, done: float, lane: float) -> NDArray[np.bool_]:
+    """The pixels of one shape, ``done`` (0 to 1) of its way along and in its lane (0 to 1) across."""
+    dx, dy = DIRECTIONS[scene.direction]
+    along = 0.15 + 0.7 * done
+    x = (along if dx > 0 else 1 - along) if dx else lane
+    y = (along if dy > 0 else 1 - along) if dy else lane
+    rows, columns = np.mgrid[: scene.height, : scene.width]
+    across, down = columns / scene.width - x, rows / scene.height - y
+    return across**2 + down**2 < RADIUS**2 if scene.round_shapes else np.maximum(abs(across), abs(down)) < RADIUS
+
+
+def write_film(scene: Scene, path: Path) -> None:
+    """Encodes a scene as H.264 in MP4."""
+    import av
+
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream("libx264", rate=Fraction(scene.fps), options={"preset": "veryfast", "crf": "18", "threads": "1"})
+        stream.width, stream.height, stream.pix_fmt = scene.width, scene.height, "yuv420p"
+        for picture in draw(scene):
+            for packet in stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")):
+                container.mux(packet)
+        for packet in stream.encode():
+            container.mux(packet)

@@ -1,0 +1,107 @@
+"""The unit of data: one prompt with its media once, and its n responses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, evolve, field, frozen
+
+from evr1_core.api import Clip, Encoded, ModelError, ModelFamily, Prompt, Rollout, Sample
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@frozen(kw_only=True, eq=False)
+class EncodedPrompt:
+    """A sample as the model takes it; ``position_ids`` int64 ``[3, S]``."""
+
+    sample: Sample
+    text: str
+    clips: tuple[Clip, ...]
+    encoded: Encoded
+    position_ids: Tensor
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of the prompt, visual ones included."""
+        return len(self.encoded.input_ids)
+
+
+@frozen(kw_only=True, eq=False)
+class Response:
+    """One response of a group. ``token_ids`` include the end token when there is one; ``offline``: a stored trajectory."""
+
+    text: str
+    token_ids: tuple[int, ...]
+    truncated: bool
+    logprobs: tuple[float, ...] | None = None
+    offline: bool = False
+
+
+@define(kw_only=True, eq=False)
+class Group:
+    """One prompt and its responses."""
+
+    prompt: EncodedPrompt
+    responses: list[Response] = field(factory=list)
+
+
+def encode_prompt(
+    family: ModelFamily, processor: Any, sample: Sample, prompt: Prompt, clips: Sequence[Clip], max_tokens: int
+) -> EncodedPrompt:
+    """Text, token ids, patches and positions of one sample. Raises ModelError when placeholders and features differ in number, and when
+    the prompt is longer than ``max_tokens``: a cut could fall inside a visual span."""
+    text = family.render(processor, prompt, clips)
+    encoded = family.encode(processor, text, clips)
+    _check_features(family, sample, encoded)
+    if len(encoded.input_ids) > max_tokens:
+        raise ModelError(
+            f"{sample.origin or sample.uid}: the prompt of {sample.uid!r} has {len(encoded.input_ids)} tokens, "
+            f"more than rollout.max_prompt_tokens = {max_tokens}; raise it, or lower the frames or pixels in `frames`"
+        )
+    return EncodedPrompt(sample=sample, text=text, clips=tuple(clips), encoded=encoded, position_ids=family.position_ids(encoded))
+
+
+def _check_features(family: ModelFamily, sample: Sample, encoded: Encoded) -> None:
+    for number, kind in enumerate(("image", "video"), start=1):
+        grids = [] if encoded.grid_thw is None else encoded.grid_thw.tolist()
+        own = [grid for grid, medium in zip(grids, encoded.media_kinds, strict=True) if medium == kind]
+        features = sum(t * h * w for t, h, w in own) // family.grid.merge**2
+        placeholders = int((encoded.token_kind == number).sum())
+        if features != placeholders:
+            raise ModelError(f"{sample.uid!r}: {placeholders} {kind} placeholders and {features} {kind} features (grids {own})")
+
+
+def sampled(rollout: Rollout) -> Response:
+    """A response from an engine's rollout."""
+    return Response(text=rollout.text, token_ids=rollout.token_ids, truncated=rollout.finish == "length", logprobs=rollout.logprobs)
+
+
+def offline_response(
+    sample: Sample, tokenizer: Any, eos_ids: Sequence[int], banned_ids: frozenset[int], max_tokens: int
+) -> Response:
+    """The stored trajectory of a sample: tokenised without special tokens, ended, and cut at the limit. Raises ModelError when it
+    holds an id that is banned from sampling."""
+    assert sample.offline is not None
+    ids = tokenizer(sample.offline, add_special_tokens=False)["input_ids"]
+    if banned_ids.intersection(ids):
+        raise ModelError(
+            f"{sample.origin or sample.uid}: the stored trajectory of {sample.uid!r} holds an image, video or vision token"
+        )
+    token_ids, truncated = offline_row(ids, eos_ids, max_tokens)
+    return Response(text=sample.offline, token_ids=tuple(token_ids), truncated=truncated, offline=True)
+
+
+def offline_row(ids: Sequence[int], eos_ids: Sequence[int], max_tokens: int) -> tuple[list[int], bool]:
+    """(token ids up to and including the first end id, cut off). The primary end id is appended when none occurs."""
+    ids = list(ids)
+    ends = [place for place, token in enumerate(ids) if token in eos_ids]
+    ids = ids[: ends[0] + 1] if ends else [*ids, eos_ids[0]]
+    return ids[:max_tokens], len(ids) > max_tokens
+
+
+def mixed(group: Group, trajectory: Response) -> Group:
+    """The group with the stored trajectory in its last slot."""
+    return evolve(group, responses=[*group.responses[:-1], trajectory])

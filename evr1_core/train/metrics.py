@@ -1,0 +1,42 @@
+"""Metrics of an update: numerators and denominators are summed over its parts and divided once."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+class Sums:
+    """Collects sums, ratios and maxima over the parts of a mini-batch. The mean of parts is never averaged again."""
+
+    def __init__(self) -> None:
+        self._totals: dict[str, float] = {}
+        self._numerators: dict[str, float] = {}
+        self._denominators: dict[str, float] = {}
+        self._maxima: dict[str, float] = {}
+
+    def add(self, name: str, value: Tensor) -> None:
+        """Part of a total, such as a loss that is already a share of the global mean."""
+        self._totals[name] = self._totals.get(name, 0.0) + float(value)
+
+    def ratio(self, name: str, numerator: Tensor, denominator: Tensor) -> None:
+        """Part of a mean."""
+        self._numerators[name] = self._numerators.get(name, 0.0) + float(numerator)
+        self._denominators[name] = self._denominators.get(name, 0.0) + float(denominator)
+
+    def largest(self, name: str, value: Tensor) -> None:
+        """A candidate for a maximum."""
+        self._maxima[name] = max(self._maxima.get(name, float("-inf")), float(value))
+
+    def means(self) -> dict[str, float]:
+        """All metrics; a ratio over nothing is left out."""
+        ratios = {name: self._numerators[name] / count for name, count in self._denominators.items() if count}
+        return self._totals | ratios | self._maxima
+
+
+def spread(name: str, values: Tensor) -> dict[str, float]:
+    """``name/mean``, ``name/max`` and ``name/min`` of a vector; nothing when it is empty."""
+    if not len(values):
+        return {}
+    values = values.double() if values.dtype != torch.float64 else values
+    return {f"{name}/mean": float(values.mean()), f"{name}/max": float(values.max()), f"{name}/min": float(values.min())}
