@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from attrs import field, frozen
+from attrs import frozen
 
 from evr1_core.api.answers import extract
 from evr1_core.api.clips import BoxSpace
@@ -44,7 +44,7 @@ class Scored:
     parsed: bool
     judged: bool = True
     note: str = ""
-    reward: str = field(default="", kw_only=True)
+    reward: str = ""
 
 
 def overlong(num_tokens: int, max_tokens: int, buffer: int) -> float:
@@ -136,6 +136,12 @@ class Scorer:
     def answer(self, text: str) -> str | None:
         """The answer of a response, strict."""
         return extract(text, opens_thinking=self.opens_thinking, reasoning_tag=self.config.format.reasoning_tag)
+
+    def wrapped(self, answer: str) -> str:
+        """A well-formed response that gives ``answer``."""
+        tag = self.config.format.reasoning_tag
+        reasoning = f"</{tag}>" if self.opens_thinking else f"<{tag}></{tag}>"
+        return f"{reasoning}<answer>{answer}</answer>"
 
     def score(self, items: Sequence[Response]) -> list[Scored]:
         """One result for every response, in order. Raises BadGoldError for a record whose gold cannot be read and PluginError
