@@ -51,8 +51,11 @@ class Group:
 def encode_prompt(
     family: ModelFamily, processor: Any, sample: Sample, prompt: Prompt, clips: Sequence[Clip], max_tokens: int
 ) -> EncodedPrompt:
-    """Text, token ids, patches and positions of one sample. Raises ModelError when placeholders and features differ in number, and when
-    the prompt is longer than ``max_tokens``: a cut could fall inside a visual span."""
+    """Text, token ids, patches and positions of one sample.
+
+    Raises ModelError when placeholders and features differ in number, and when the prompt is longer than ``max_tokens``: a cut
+    could fall inside a visual span.
+    """
     text = family.render(processor, prompt, clips)
     encoded = family.encode(processor, text, clips)
     _check_features(family, sample, encoded)

@@ -16,15 +16,15 @@ from evr1_core.rollout.groups import Group
 from evr1_core.train.logprobs import token_logprobs
 from evr1_core.train.metrics import Sums
 from evr1_core.train.optim import Optimizer
-from evr1_core.train.prefix import pack, separate
+from evr1_core.train.prefix import pack, response_mask, separate
 
 
 @frozen(kw_only=True, eq=False)
 class Credited:
-    """Groups of one update with what their responses are worth: ``advantages`` and ``old_logprobs`` ``[B, T]``, ``trained`` bool ``[B]``.
+    """Groups of one update with what their responses are worth.
 
-    Rows follow the responses of the groups in order. ``old_logprobs`` None: the update is the first on its samples, so that they are
-    the policy's own.
+    ``advantages`` and ``old_logprobs`` ``[B, T]``, ``trained`` bool ``[B]``: rows follow the responses of the groups in order.
+    ``old_logprobs`` None: the update is the only one on its samples, so that they are the policy's own.
     """
 
     groups: Sequence[Group]
@@ -76,6 +76,11 @@ class Policy:
             loss.backward()  # type: ignore[no-untyped-call]
             first = last
         return sums.means() | self.optimizer.step()
+
+    def weights(self) -> Iterator[tuple[str, Tensor]]:
+        """Name and value of every parameter, for an engine with weights of its own."""
+        for name, parameter in self.module.named_parameters():
+            yield name, parameter.detach()
 
     def save(self, folder: Path) -> None:
         """Writes what the Auto classes load: weights, config, generation config, processor, tokenizer, chat template."""
@@ -138,8 +143,6 @@ def freeze_vision(module: nn.Module) -> None:
 
 
 def _padded_mask(work: Credited) -> Tensor:
-    from evr1_core.train.prefix import response_mask
-
     responses = [response for group in work.groups for response in group.responses]
     return response_mask(responses) & work.trained.cpu().unsqueeze(1)
 

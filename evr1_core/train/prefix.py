@@ -17,8 +17,8 @@ from evr1_core.rollout.groups import EncodedPrompt, Group, Response
 class PackedGroups:
     """Rows of groups. ``patches`` and ``grid_thw`` hold all media in order of appearance, None without media.
 
-    For every response, in order, and every one of its tokens: ``rows`` and ``columns`` ``[N]`` say where the hidden state stands that
-    predicts it, ``targets`` ``[N]`` what it is. ``mask`` bool ``[B, T]`` marks where those N tokens stand among B responses.
+    For each token of each response, in order: ``rows`` and ``columns`` ``[N]`` say where the hidden state stands that predicts
+    it, ``targets`` ``[N]`` what it is. ``mask`` bool ``[B, T]`` marks where those N tokens stand among B responses.
     """
 
     batch: ModelBatch
@@ -82,7 +82,7 @@ def _row(group: Group) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _visible(segments: Tensor, width: int) -> Tensor:
-    """bool ``[S, S]``: a token sees the prompt and its own segment, up to itself. Padding sees itself alone, so that no row is empty."""
+    """bool ``[S, S]``: a token sees the prompt and its own segment, up to itself. Padding sees itself: no row may be empty."""
     length = len(segments)
     same = (segments.unsqueeze(1) == segments) | (segments == 0)
     visible = torch.eye(width, dtype=torch.bool)

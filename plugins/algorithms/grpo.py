@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from attrs import define, field, validators
+from evr1_plugins.algorithms import _policy
 
 from evr1_core.api import Advantages, Algorithm, LossBatch, LossResult, ScoreBatch
 from evr1_core.api.tensors import AGGREGATIONS, Aggregation, by_group, outcome, spread_over_tokens
-from evr1_plugins.algorithms import _policy
 
 EPSILON = 1e-6  # beside the standard deviation, in the scale of rewards
 
@@ -22,10 +22,16 @@ class GRPO(Algorithm):
     api = 1
     min_group = 2
 
-    clip_low: float = field(default=0.2, validator=[validators.ge(0), validators.le(1)], metadata={"help": "lower clip: 1 - clip_low"})
+    clip_low: float = field(
+        default=0.2, validator=[validators.ge(0), validators.le(1)], metadata={"help": "lower clip: 1 - clip_low"}
+    )
     clip_high: float = field(default=0.28, validator=validators.ge(0), metadata={"help": "upper clip: 1 + clip_high"})
-    dual_clip: float | None = field(default=3.0, metadata={"help": "bound of the ratio where the advantage is negative; null: none"})
-    aggregation: Aggregation = field(default="token-mean", validator=validators.in_(AGGREGATIONS), metadata={"help": "mean over what"})
+    dual_clip: float | None = field(
+        default=3.0, metadata={"help": "bound of the ratio where the advantage is negative; null: none"}
+    )
+    aggregation: Aggregation = field(
+        default="token-mean", validator=validators.in_(AGGREGATIONS), metadata={"help": "mean over what"}
+    )
 
     @dual_clip.validator
     def _above_the_upper_clip(self, _: object, value: float | None) -> None:

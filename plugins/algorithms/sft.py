@@ -25,6 +25,11 @@ class SupervisedFineTuning(Algorithm):
     def policy_loss(self, batch: LossBatch) -> LossResult:
         losses = -at_least_float32(batch.logprobs) * batch.advantages
         loss = aggregate(
-            losses, batch.mask, "token-mean", tokens=batch.global_tokens, sequences=batch.global_sequences, max_tokens=batch.max_tokens
+            losses,
+            batch.mask,
+            "token-mean",
+            tokens=batch.global_tokens,
+            sequences=batch.global_sequences,
+            max_tokens=batch.max_tokens,
         )
         return LossResult(loss=loss)

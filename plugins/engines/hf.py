@@ -7,15 +7,15 @@ from typing import Any
 
 import torch
 from attrs import define, field, validators
+from evr1_plugins.engines._sampling import Draws, end_ids, log_probabilities
 from torch import Tensor, nn
 
 from evr1_core.api import Encoded, ModelBatch, ModelError, ModelFamily, Request, Rollout, RolloutEngine
-from evr1_plugins.engines._sampling import Draws, end_ids, log_probabilities
 
 
 @define(kw_only=True)
 class HuggingFaceEngine(RolloutEngine):
-    """Decodes with the policy itself: a prompt is prefilled once for its n responses, and rows of many prompts are decoded together.
+    """Decodes with the policy itself: a prompt is prefilled once for its n responses; rows of many prompts are decoded together.
 
     The weights are always the current ones. A request with a seed gives the same draws whatever else is in the batch.
     """
@@ -53,7 +53,9 @@ class HuggingFaceEngine(RolloutEngine):
         for step in range(draws.max_tokens):
             logprobs = log_probabilities(head(hidden), draws.temperatures[alive.cpu()].to(hidden.device), banned)
             tokens = draws.take(step, alive, logprobs)
-            ended = torch.isin(tokens, torch.tensor(eos, device=tokens.device)) | (draws.limits[alive.cpu()].to(tokens.device) <= step + 1)
+            ended = torch.isin(tokens, torch.tensor(eos, device=tokens.device)) | (
+                draws.limits[alive.cpu()].to(tokens.device) <= step + 1
+            )
             if bool(ended.all()):
                 break
             if bool(ended.any()):

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from evr1_core.api import IMAGE, TEXT, VIDEO, Clip, Encoded, ModelError, Prompt, VideoMetadata
+from evr1_core.api import IMAGE, TEXT, VIDEO, Clip, Encoded, Prompt, VideoMetadata
 
 
 def render(processor: Any, prompt: Prompt) -> str:
@@ -31,8 +31,8 @@ def opens_thinking(processor: Any) -> bool:
 def metadata(meta: VideoMetadata) -> dict[str, Any]:
     """A record from which processors compute the kept frames' true times.
 
-    They take a frame's time as index / fps, which is wrong for spans and variable rates. In milliseconds, at 1,000 indices a second,
-    the same formula gives the presentation times. The list is fresh: a processor may extend it in place.
+    They take a frame's time as index / fps, which is wrong for spans and variable rates. In milliseconds, at 1,000 indices a
+    second, the same formula gives the presentation times. The list is fresh: a processor may extend it in place.
     """
     return {
         "fps": 1000.0,

@@ -26,8 +26,11 @@ def per_frame(grid_thw: Tensor, kinds: Sequence[Kind]) -> list[tuple[int, int, i
 
 
 def positions(token_kind: Tensor, grids: Sequence[tuple[int, int, int]], merge: int) -> Tensor:
-    """int64 ``[3, S]``. Text advances all axes by one; a visual block of grid (t, h, w) counts each axis from where it begins, and the
-    text behind it goes on at the block's start plus its longest side."""
+    """int64 ``[3, S]``: time, height, width.
+
+    Text advances all axes by one. A visual block of grid (t, h, w) counts each axis from where it begins; the text behind it goes
+    on at the block's start plus its longest side.
+    """
     blocks: list[Tensor] = []
     start = 0
     remaining = iter(grids)

@@ -17,7 +17,8 @@ SPECIAL = (
 )
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")  # one token each, as <think> is in the real vocabularies
 import os
-INITIALIZER_RANGE = float(os.environ.get("IR","0.06"))
+
+INITIALIZER_RANGE = float(os.environ.get("IR", "0.06"))
 WORDS = r" ?\p{N}| ?[^\s\p{N}]+|\s+"  # a digit is a token of its own: numbers are read and written digit by digit
 CHAT_TEMPLATE = """\
 {%- for message in messages -%}
@@ -56,7 +57,10 @@ def train_tokenizer(corpus: Sequence[str], vocab_size: int = 512) -> Any:
     )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), special_tokens=list(SPECIAL), show_progress=False
+        vocab_size=vocab_size,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        special_tokens=list(SPECIAL),
+        show_progress=False,
     )
     texts = [part for text in (*DEFAULT_CORPUS, *corpus) for part in _without_tags(text)]
     tokenizer.train_from_iterator(texts, trainer)

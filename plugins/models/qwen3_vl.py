@@ -1,4 +1,4 @@
-"""Qwen3-VL (arXiv:2511.21631): time written between frames, features added to the first text layers (DeepStack, arXiv:2406.04334)."""
+"""Qwen3-VL (arXiv:2511.21631): time written between frames, features added to the first text layers (arXiv:2406.04334)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 from attrs import define
+from evr1_plugins.models import _inputs, _mrope, _tiny
 from torch import Tensor, nn
 
-from evr1_core.api import VIDEO, Clip, Encoded, ModelBatch, ModelError, ModelFamily, PatchGrid, Prompt, VisionFeatures
-from evr1_plugins.models import _inputs, _mrope, _tiny
+from evr1_core.api import Clip, Encoded, ModelBatch, ModelError, ModelFamily, PatchGrid, Prompt, VisionFeatures
 
 
 @define(kw_only=True)
@@ -55,7 +55,9 @@ class Qwen3VL(ModelFamily):
         visual_mask = batch.token_kind > 0
         if vision is not None:
             if int(visual_mask.sum()) != vision.embeds.shape[0]:
-                raise ModelError(f"{int(visual_mask.sum())} visual tokens and {vision.embeds.shape[0]} vision features in one batch")
+                raise ModelError(
+                    f"{int(visual_mask.sum())} visual tokens and {vision.embeds.shape[0]} vision features in one batch"
+                )
             embeds = embeds.masked_scatter(visual_mask.unsqueeze(-1), vision.embeds.to(embeds.dtype))
         out = text(
             inputs_embeds=embeds,
@@ -92,7 +94,10 @@ class Qwen3VL(ModelFamily):
                 "max_position_embeddings": 32768,
                 "initializer_range": _tiny.INITIALIZER_RANGE,
                 "rope_parameters": {
-                    "rope_type": "default", "rope_theta": 10000.0, "mrope_section": [6, 5, 5], "mrope_interleaved": True
+                    "rope_type": "default",
+                    "rope_theta": 10000.0,
+                    "mrope_section": [6, 5, 5],
+                    "mrope_interleaved": True,
                 },
             },
             vision_config={

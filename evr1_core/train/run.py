@@ -1,0 +1,212 @@
+"""``evr1 run``: one training run from its settings to a folder that the Auto classes load."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from evr1_core.api import DataError, Evr1Error, Sample, Tracker
+from evr1_core.config.manifest import write_manifest
+from evr1_core.config.schema import RunConfig
+from evr1_core.config.sources import resolved
+from evr1_core.data.sampler import EpochSampler
+from evr1_core.registry.hooks import Hooks, load_hooks
+from evr1_core.registry.loading import build_plugin
+from evr1_core.rollout.alarms import Alarms
+from evr1_core.rollout.collect import Mixer
+from evr1_core.train import session
+from evr1_core.train.dump import response_rows
+from evr1_core.train.loop import Trainer
+from evr1_core.train.policy import Policy
+from evr1_core.train.validate import validate
+
+MODEL = "model"  # folder, in the run folder, that the next run can name as model.path
+
+
+def run(config: RunConfig) -> Path:
+    """Trains, and returns the run folder. Raises Evr1Error for bad input, before anything is written where that can be told."""
+    folder = Path(config.output)
+    if (folder / MODEL).exists():
+        raise Evr1Error(f"output: {folder} holds a finished run; choose another folder")
+    hooks = load_hooks(config.plugins.strict)
+    records = session.read_records(config, hooks)
+    if not records.train:
+        raise DataError(["data.train: no sample is left to train on"])
+    family = session.find_family(config)
+    processor = session.load_processor(config.model.path)
+    algorithm = session.build_algorithm(config)
+    scorer = session.build_scorer(config, family.opens_thinking(processor))
+    notes = list(hooks.notes)
+    if config.rewards:
+        notes += session.check_golds(config, [*records.train, *records.val], scorer, family)
+    if not algorithm.rollouts or "offline" in algorithm.needs:
+        _need_trajectories(records.train)
+    encoder = session.build_encoder(config, family, processor, folder)
+    engine = session.build_engine(config)
+    trackers = [_tracker(choice.name, choice.options) for choice in config.log.trackers]
+    sampler = EpochSampler(len(records.train), config.train.prompts_per_step, seed=config.train.seed, shuffle=config.data.shuffle)
+    steps = config.train.steps or max(1, config.train.epochs * len(records.train) // config.train.prompts_per_step)
+    _set_threads(config)
+    module = session.load_model(config, family)
+    policy = Policy(module, family, processor, config, total_updates=steps * _updates_per_step(config))
+    mixer = Mixer(
+        config=config.mix,
+        tokenizer=processor.tokenizer,
+        eos_ids=_eos_ids(module, processor),
+        banned_ids=family.banned_ids(processor),
+        max_tokens=config.rollout.max_response_tokens,
+        scorer=scorer,
+    )
+    trainer = Trainer(
+        config=config,
+        algorithm=algorithm,
+        policy=policy,
+        engine=engine.engine,
+        encoder=encoder,
+        scorer=scorer,
+        mixer=mixer,
+        hooks=hooks,
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    write_manifest(folder, config, notes)
+    engine.run(engine.engine.start(config.model.path, family, processor, module))
+    with _reported(hooks, trackers, engine, config, folder, steps):
+        _train(config, folder, trainer, engine, sampler, records, steps, trackers)
+    return folder
+
+
+def _train(
+    config: RunConfig,
+    folder: Path,
+    trainer: Trainer,
+    engine: session.EngineRunner,
+    sampler: EpochSampler,
+    records: session.Records,
+    steps: int,
+    trackers: Sequence[Tracker],
+) -> None:
+    alarms = Alarms(config.alarms)
+    val = records.val[: config.val.max_samples or None]
+    if val and config.val.before:
+        _log(trackers, 0, _validate(engine, trainer, val, folder, 0))
+    try:
+        for step in range(1, steps + 1):
+            indices = next(sampler)
+            metrics = engine.run(trainer.step(step, [records.train[index] for index in indices]))
+            metrics |= {"training/global_step": float(step), "training/epoch": float(sampler.epoch)}
+            if val and (step == steps or (config.val.every and step % config.val.every == 0)):
+                metrics |= _validate(engine, trainer, val, folder, step)
+            _log(trackers, step, metrics)
+            trainer.hooks.call("evr1_step_ended", step=step, metrics=metrics)
+            if config.log.samples_every and step % config.log.samples_every == 0:
+                rows = response_rows(trainer.last_groups[: config.log.samples], trainer.last_scores)
+                for tracker in trackers:
+                    tracker.rows(step, "responses", rows)
+            _heed(alarms, trainer, metrics, config)
+    finally:
+        _save(trainer, folder)  # also after Ctrl-C or an alarm: what was learned is kept
+    trainer.hooks.call("evr1_checkpoint_saved", step=steps, folder=folder / MODEL)
+
+
+def _heed(alarms: Alarms, trainer: Trainer, metrics: dict[str, float], config: RunConfig) -> None:
+    """Warns or stops when nothing can be learned any more."""
+    if not trainer.algorithm.rollouts:
+        return
+    groups = len(trainer.last_groups)
+    message = alarms.update(
+        spread_groups=round(groups * (1 - metrics["group/zero_std_frac"])),
+        groups=groups,
+        parsed=1 - metrics.get("response/unparsed_ratio", 0.0),
+        truncated=metrics.get("response_length/clip_ratio", 0.0),
+    )
+    if message and config.alarms.action == "stop":
+        raise Evr1Error(f"step {int(metrics['training/global_step'])}: {message}")
+    if message:
+        warnings.warn(message, stacklevel=2)
+
+
+def _validate(
+    engine: session.EngineRunner, trainer: Trainer, samples: Sequence[Sample], folder: Path, step: int
+) -> dict[str, float]:
+    limit = trainer.config.rollout.max_response_tokens
+    result = engine.run(validate(engine.engine, trainer.encoder, trainer.scorer, samples, limit))
+    path = folder / "validation" / f"step-{step}.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in result.rows))
+    metrics: dict[str, float] = result.metrics
+    return metrics
+
+
+def _save(trainer: Trainer, folder: Path) -> None:
+    """Writes the model under a temporary name first: a folder named ``model`` is whole."""
+    temporary = folder / f"{MODEL}.tmp"
+    shutil.rmtree(temporary, ignore_errors=True)
+    trainer.policy.save(temporary)
+    temporary.rename(folder / MODEL)
+
+
+@contextmanager
+def _reported(
+    hooks: Hooks, trackers: Sequence[Tracker], engine: session.EngineRunner, config: RunConfig, folder: Path, steps: int
+) -> Iterator[None]:
+    """Starts and closes trackers, listeners and engine around a run, whatever its end."""
+    plain: dict[str, Any] = resolved(config)
+    error: BaseException | None = None
+    hooks.call("evr1_run_started", config=plain, folder=folder)
+    started: list[Tracker] = []
+    try:
+        for tracker in trackers:
+            tracker.start(plain, folder, steps)
+            started.append(tracker)
+        yield
+    except BaseException as caught:
+        error = caught
+        raise
+    finally:
+        for tracker in started:
+            tracker.close()
+        engine.close()
+        hooks.call("evr1_run_ended", error=error)
+
+
+def _log(trackers: Sequence[Tracker], step: int, metrics: dict[str, float]) -> None:
+    plain = session.as_plain(metrics)
+    for tracker in trackers:
+        tracker.log(step, plain)
+
+
+def _tracker(name: str, options: Any) -> Tracker:
+    tracker: Tracker = build_plugin("trackers", name, options, place="log.trackers")
+    return tracker
+
+
+def _need_trajectories(samples: Sequence[Sample]) -> None:
+    missing = [sample for sample in samples if sample.offline is None]
+    if missing:
+        places = ", ".join(sample.origin or sample.uid for sample in missing[:5])
+        raise DataError(
+            [f"{len(missing)} training records have no stored trajectory, which this algorithm learns from: {places}, ..."]
+        )
+
+
+def _updates_per_step(config: RunConfig) -> int:
+    size = config.train.prompts_per_update or config.train.prompts_per_step
+    return config.train.ppo_epochs * -(-config.train.prompts_per_step // size)
+
+
+def _eos_ids(module: Any, processor: Any) -> tuple[int, ...]:
+    named = module.generation_config.eos_token_id
+    ids = named if named is not None else processor.tokenizer.eos_token_id
+    return tuple(ids) if isinstance(ids, list | tuple) else (ids,)
+
+
+def _set_threads(config: RunConfig) -> None:
+    if config.train.threads:
+        import torch
+
+        torch.set_num_threads(config.train.threads)
