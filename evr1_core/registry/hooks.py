@@ -54,7 +54,8 @@ def load_hooks(strict: bool = False, catalog: Catalog | None = None) -> Hooks:
             _register(manager, ref, seen)
         except PluginLoadError as error:
             problems.append(str(error))
-    problems += [f"listener {label!r} cannot be loaded: {cause}" for label, cause in _pending(manager).items()]
+    by_label = {_label(ref): ref for ref in refs}
+    problems += [str(failure(by_label[label], cause)) for label, cause in _pending(manager).items()]
     if strict and problems:
         raise ProblemsError(problems)
     for problem in problems:
@@ -123,14 +124,14 @@ def _guard(function: Callable[..., Any], event: str, ref: PluginRef) -> Callable
     return guarded
 
 
-def _pending(manager: pluggy.PluginManager) -> dict[str | None, str]:
+def _pending(manager: pluggy.PluginManager) -> dict[str, str]:
     """Unregisters the listeners with a function for an event that does not exist; their labels and what is wrong."""
-    found: dict[str | None, str] = {}
+    found: dict[str, str] = {}
     while True:
         try:
             manager.check_pending()
         except pluggy.PluginValidationError as error:
-            found[manager.get_name(error.plugin)] = _reason(error)
+            found[manager.get_name(error.plugin) or ""] = _reason(error)
             manager.unregister(error.plugin)
         else:
             return found
