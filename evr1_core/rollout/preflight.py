@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from evr1_core.api.clips import BoxSpace
 from evr1_core.api.errors import BadGoldError
 from evr1_core.api.samples import Sample
-from evr1_core.rollout.scoring import Response, Scored, Scorer
+from evr1_core.rollout.scoring import Response, Scored, Scorer, score_all
 
 NEARLY_ONE = 1 - 1e-6  # boxes are converted to the space of the prediction and back
 
@@ -32,8 +32,10 @@ def preflight(samples: Sequence[Sample], scorer: Scorer, per_task: int = 0, *, b
             problems.append(str(error))
             continue
         responses.append(Response(sample=sample, text=scorer.wrapped(gold), boxes=space))
-    for response, scored in _scored(responses, scorer, problems):
-        if scored.accuracy is None or scored.accuracy < NEARLY_ONE:
+    results, broken = score_all(scorer, responses)
+    problems += broken
+    for response, scored in zip(responses, results, strict=True):
+        if scored is not None and (scored.accuracy is None or scored.accuracy < NEARLY_ONE):
             problems.append(_line(response.sample, scored))
     return problems
 
@@ -50,20 +52,6 @@ def drawn(samples: Sequence[Sample], per_task: int) -> list[Sample]:
         count = min(per_task, len(group))
         chosen += [group[index * len(group) // count] for index in range(count)]
     return chosen
-
-
-def _scored(responses: Sequence[Response], scorer: Scorer, problems: list[str]) -> list[tuple[Response, Scored]]:
-    """Results in one batch; one by one when a gold is broken, so that all of them are listed."""
-    try:
-        return list(zip(responses, scorer.score(responses), strict=True))
-    except BadGoldError:
-        found = []
-        for response in responses:
-            try:
-                found.append((response, scorer.score([response])[0]))
-            except BadGoldError as error:
-                problems.append(str(error))
-        return found
 
 
 def _line(sample: Sample, scored: Scored) -> str:

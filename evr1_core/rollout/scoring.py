@@ -9,7 +9,7 @@ from attrs import frozen
 
 from evr1_core.api.answers import extract
 from evr1_core.api.clips import BoxSpace
-from evr1_core.api.errors import ClashError, ConfigError, DataError, NotJudgedError, PluginError
+from evr1_core.api.errors import BadGoldError, ClashError, ConfigError, DataError, NotJudgedError, PluginError
 from evr1_core.api.rewards import Reward, RewardInput, RewardResult
 from evr1_core.api.samples import Sample
 from evr1_core.config.schema import RewardChoice, RewardConfig
@@ -112,12 +112,15 @@ class Scorer:
 
     def route(self, sample: Sample) -> str:
         """Name of the reward that serves a record. Raises DataError when none does."""
-        name = self._by_task.get(sample.task, self.config.fallback)
-        if not name:
-            raise DataError([self._unserved(sample)])
-        return name
+        problem = self.unserved(sample)
+        if problem:
+            raise DataError([problem])
+        return self._by_task.get(sample.task, self.config.fallback)
 
-    def _unserved(self, sample: Sample) -> str:
+    def unserved(self, sample: Sample) -> str | None:
+        """Why no reward serves a record, with its place; None when one does."""
+        if sample.task in self._by_task or self.config.fallback:
+            return None
         place = f"{sample.origin}: " if sample.origin else ""
         return (
             f"{place}record {sample.uid!r}: no chosen reward serves problem type {sample.task!r} "
@@ -128,10 +131,10 @@ class Scorer:
         """Raises DataError that names the first record of every problem type that nobody serves."""
         first: dict[str, Sample] = {}
         for sample in samples:
-            if sample.task not in self._by_task and not self.config.fallback:
-                first.setdefault(sample.task, sample)
-        if first:
-            raise DataError([self._unserved(sample) for sample in first.values()])
+            first.setdefault(sample.task, sample)
+        problems = [problem for sample in first.values() if (problem := self.unserved(sample))]
+        if problems:
+            raise DataError(problems)
 
     def answer(self, text: str) -> str | None:
         """The answer of a response, strict."""
@@ -215,6 +218,25 @@ class Scorer:
         """Format reward of a response: 1 when blocks and answer have the form that was asked for, else 0."""
         well_formed = in_form(item.response, self.config.format, opens_thinking=self.opens_thinking)
         return float(well_formed and self.rewards[name].well_formed(item.sample, item.answer or ""))
+
+
+def score_all(scorer: Scorer, responses: Sequence[Response]) -> tuple[list[Scored | None], list[str]]:
+    """Results in order, None for a record whose gold is broken, and those records' problems: all of them, where ``Scorer.score``
+    stops at the first.
+    """
+    try:
+        return [*scorer.score(responses)], []
+    except BadGoldError:
+        pass
+    found: list[Scored | None] = []
+    problems = []
+    for response in responses:
+        try:
+            found += scorer.score([response])
+        except BadGoldError as error:
+            found.append(None)
+            problems.append(str(error))
+    return found, problems
 
 
 def _score_one(reward: Reward, item: RewardInput) -> RewardResult:

@@ -33,7 +33,8 @@ _ALONE = re.compile(
     r"(?:(?:the )?(?:option|choice|answer|letter) )?[(\[<\"'“‘「【]{0,3}([A-Za-z])[)\]>\"'”’」】]{0,3}[.:,]?", re.IGNORECASE
 )
 _MORE = re.compile(
-    rf"[)\]]? ?(?P<link>,|;|、|&|/|\||\band\b|\bor\b|或|和)(?: ?(?P<link2>and|or)\b)? ?(?:option |choice )?[(\[]?"
+    rf"[)\]]? ?(?P<link>,|;|、|&|/|\||\band\b|\bor\b|或|和)(?: ?(?P<link2>and|or)\b)?"
+    r"(?: (?:maybe|perhaps|possibly|even)\b)? ?(?:option |choice )?[(\[]?"
     rf"(?P<letter>[A-Z]){_ENDS}[)\]]?"
 )
 _EITHER = re.compile(rf"\bor (?:\w+ )?[(\[]?(?P<letter>[A-Z]){_ENDS}(?! [a-z])")
@@ -48,6 +49,7 @@ _IS_ANSWER = re.compile(
     re.IGNORECASE,
 )
 _BECAUSE = re.compile(r" (?:because|since|as|so|which|but|for|due|based|given|and it)\b")
+_ARTICLE = re.compile(rf" (?!(?:and|or) [A-Z]{_ENDS})[A-Za-z]")  # what follows it
 _WORD_LETTER = re.compile(rf"(?<![A-Za-z0-9_'’.-])([A-Z]){_ENDS}")
 
 
@@ -220,7 +222,7 @@ def _named(text: str, choices: Options) -> set[str]:
     return {
         m[1]
         for m in _WORD_LETTER.finditer(text)
-        if m[1] in choices.labels and m[1] != "I" and not (m[1] == "A" and re.match(r" [A-Za-z]", text[m.end() : m.end() + 2]))
+        if m[1] in choices.labels and m[1] != "I" and not (m[1] == "A" and _ARTICLE.match(text, m.end()))
     }
 
 

@@ -11,6 +11,7 @@ from attrs import frozen
 
 from evr1_core.api.answers.extraction import Mode
 
+SLACK = 1e-9  # 2.02 and 2 differ by 0.02
 _SMALL = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
     *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
@@ -22,7 +23,7 @@ _UNITS = "|".join(_SMALL[1:10])
 
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d+(?:[.,]\d+)?|\.\d+)"
 _NUMBER = re.compile(
-    rf"(?<![\w.,^/])(?P<sign>(?<![\w)\]%] )[+-](?=[\d.]))?(?:(?P<whole>\d{{1,9}}) (?P<part>\d{{1,9}}/\d{{1,9}})(?![\d/])"
+    rf"(?<![\w.,^/])(?P<sign>(?<![\d)\]%] )[+-](?=[\d.]))?(?:(?P<whole>\d{{1,9}}) (?P<part>\d{{1,9}}/\d{{1,9}})(?![\d/])"
     rf"|(?P<digits>{_DIGITS})(?:/(?P<below>\d+(?:\.\d+)?)|[eE](?P<e>[+-]?\d{{1,9}})"
     rf"|\s?(?:[x×*·]|\\times|\\cdot)\s?10\s?\^\s?[{{(]?(?P<power>[+-]?\d{{1,9}})[)}}]?)?)"
     rf"(?P<bad>[.,]?\d|[/^]|:\d)?(?P<percent>\s?\\?%)?(?:\s?(?P<scale>{'|'.join(_SCALES)})\b)?",
@@ -107,30 +108,23 @@ def _value(match: re.Match[str]) -> Number | None:
         above, _, below = match["part"].partition("/")
         value = float(match["whole"]) + float(above) / float(below) if float(below) else math.inf
     else:
-        value = _digits(match["digits"])
+        value = float(f"{_digits(match['digits'])}e{match['e'] or match['power'] or 0}")
         if match["below"]:
             value = value / float(match["below"]) if float(match["below"]) else math.inf
-        exponent = int(match["e"] or match["power"] or 0)
-        value = _scaled(value, exponent)
     value *= sign * _SCALES.get((match["scale"] or "").lower(), 1.0)
     return Number(value, bool(match["percent"])) if math.isfinite(value) else None
 
 
-def _digits(text: str) -> float:
+def _digits(text: str) -> str:
+    """The digits with a point as decimal mark and without thousands separators."""
     if "," in text and "." in text:  # the last of the two is the decimal mark
         thousands, decimal = (",", ".") if text.rfind(".") > text.rfind(",") else (".", ",")
-        return float(text.replace(thousands, "").replace(decimal, "."))
+        return text.replace(thousands, "").replace(decimal, ".")
     if "," in text:
         head, _, tail = text.partition(",")
         grouped = "," in tail or (len(tail) == 3 and head != "0")
-        return float(text.replace(",", "" if grouped else "."))
-    return float(text)
-
-
-def _scaled(value: float, exponent: int) -> float:
-    if not exponent or not value:
-        return value
-    return float(f"{value!r}e{exponent}") if "e" not in repr(value) and abs(exponent) < 400 else (math.inf if exponent > 0 else 0.0)
+        return text.replace(",", "" if grouped else ".")
+    return text
 
 
 def _word_value(match: re.Match[str]) -> Number:
@@ -149,7 +143,7 @@ def aligned(guess: Number, gold: Number) -> float:
 
 def same_number(guess: float, gold: float, tolerance: float | None = None) -> bool:
     """Whether both round to the same two decimals (half up), or differ by at most ``tolerance``."""
-    if guess == gold or (tolerance is not None and abs(guess - gold) <= tolerance):
+    if guess == gold or (tolerance is not None and abs(guess - gold) <= tolerance * (1 + SLACK)):
         return True
     return _two_decimals(guess) == _two_decimals(gold)
 

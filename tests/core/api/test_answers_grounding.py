@@ -1,0 +1,153 @@
+"""JSON, spans, boxes and tubes: rewards.md and benchmarks.md 5.4 and 5.5."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evr1_core.api.answers import box, boxes, json_values, one_box, parse_json, span, spans, tube
+
+SPANS = [
+    ('{"time": [3.2, 5.1]}', (3.2, 5.1)),
+    ('```json\n{"time": [3.2, 5.1]}\n```', (3.2, 5.1)),
+    ('The event: {"time": [3.2, 5.1]}.', (3.2, 5.1)),
+    ('{"timestamp": [3.2, 5.1]}', (3.2, 5.1)),
+    ('{"start": "00:12", "end": "00:19.5"}', (12, 19.5)),
+    ('{"time": ["3.2s", "5.1s"]}', (3.2, 5.1)),
+    ('{"time": "3.2 to 5.1 seconds"}', (3.2, 5.1)),
+    ("[90, 150]", (90, 150)),
+    ("(90, 150)", (90, 150)),
+    ("from 3.2 to 5.1 seconds", (3.2, 5.1)),
+    ("from 3.2s - 5.1s", (3.2, 5.1)),
+    ("3.2 - 5.1 seconds", (3.2, 5.1)),
+    ("3.2s~5.1s", (3.2, 5.1)),
+    ("3.2–5.1 s", (3.2, 5.1)),
+    ("It starts at 4 s and ends at 9 s", (4, 9)),
+    ("between 4 and 9 seconds", (4, 9)),
+    ("00:12 to 00:19", (12, 19)),
+    ("0:12-0:19", (12, 19)),
+    ("00:03-00:05", (3, 5)),
+    ("01:02:03 - 01:02:10", (3723, 3730)),
+    ("1:02:03.5 to 1:02:10", (3723.5, 3730)),
+    ("00:01:05.500 --> 00:01:10.000", (65.5, 70)),
+    ("9.0 to 4.0 seconds", (4, 9)),
+    ("1 min 5 s to 1 min 15 s", (65, 75)),
+    ("1 to 2 minutes", (60, 120)),
+    ("**3 to 5 seconds**", (3, 5)),
+    ("In the 2 clips shown, the jump lasts from 3.0 to 5.0 seconds.", (3, 5)),
+    ("3秒到5秒", (3, 5)),
+    # none
+    ("around 12 seconds", None),
+    ("at 4 seconds", None),
+    ('{"time": [4]}', None),
+    ('{"time": [1, 2, 3]}', None),
+    ('{"time": [NaN, 5]}', None),
+    ('{"time": [0, Infinity]}', None),
+    ('{"time": [1e999, 5]}', None),
+    ('{"time": [-1, 5]}', None),
+    ('{"time": [true, 5]}', None),
+    ('{"time": null}', None),
+    ("-3 to 5 seconds", None),
+    ("3 to 5 frames", None),
+    ("3200 to 5100 ms", None),
+    ("1 to 2 or 5 to 6 seconds", None),
+    ('{"time": [[1, 2], [5, 6]]}', None),
+    ("", None),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), SPANS)
+def test_span_strict(text: str, expected: tuple[float, float] | None) -> None:
+    assert span(text) == expected
+
+
+def test_span_lenient_takes_the_last() -> None:
+    assert span("1 to 2, no, 5 to 6 seconds", mode="lenient") == (5, 6)
+    assert spans('{"time": [[1, 2], [6, 5]]}') == [(1, 2), (5, 6)]
+
+
+def test_span_without_clock() -> None:
+    assert span("00:03-00:05", clock=False) is None
+    assert span('{"time": ["00:03", "00:05"]}', clock=False) is None
+    assert span("3 to 5 s", clock=False) == (3, 5)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=2, max_size=2))
+def test_span_in_any_form(times: list[float]) -> None:
+    start, end = sorted(round(t, 3) for t in times)
+    for text in (json.dumps({"time": [end, start]}), f"[{start}, {end}]", f"from {start:.3f} to {end:.3f} seconds"):
+        assert span(text) == pytest.approx((start, end))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[10, 20, 30, 40]", (10, 20, 30, 40)),
+        ('{"boxes": [30, 40, 10, 20]}', (10, 20, 30, 40)),
+        ('{"bbox_2d": [10, 20, 30, 40], "label": "cat"}', (10, 20, 30, 40)),
+        ('[{"bbox_2d": [10, 20, 30, 40]}]', (10, 20, 30, 40)),
+        ('{"boxes": [[10, 20, 30, 40]]}', (10, 20, 30, 40)),
+        ("The box is (10, 20, 30, 40).", (10, 20, 30, 40)),
+        ("It is [10, 20, 30, 40] in the frame", (10, 20, 30, 40)),
+        ('{"boxes": [10, 20, 30]}', None),
+        ('{"boxes": [10, 20, 30, NaN]}', None),
+        ('{"boxes": ["10", 20, 30, 40]}', None),
+        ('{"boxes": [[1, 2, 3, 4], [5, 6, 7, 8]]}', None),
+        ("(10, 20)", None),
+        ("(a, b, c, d)", None),
+        ('{"time": [1, 2]}', None),
+        ("", None),
+    ],
+)
+def test_one_box(text: str, expected: tuple[float, ...] | None) -> None:
+    assert one_box(text) == expected
+
+
+def test_several_boxes() -> None:
+    assert boxes("[[1, 2, 3, 4], [5, 6, 7, 8]]") == [(1, 2, 3, 4), (5, 6, 7, 8)]
+    assert one_box("[[1, 2, 3, 4], [5, 6, 7, 8]]", mode="lenient") == (5, 6, 7, 8)
+    assert box((4, 3, 2, 1)) == (2, 1, 4, 3)
+    assert box([1, 2, 3, math.inf]) is None
+
+
+def test_tube_keys_are_numbers() -> None:
+    one = (1.0, 2.0, 3.0, 4.0)
+    for key in ("9", "9.0", "9s", "00:09", " 9 "):
+        assert tube({"boxes": {key: [1, 2, 3, 4]}}) == {9.0: one}
+    assert tube({"boxes": {"18": [1, 2, 3, 4], "18.0": [5, 6, 7, 8]}}) == {18.0: one}
+    assert tube({"boxes": {"1:00": [1, 2, 3, 4]}}) == {60.0: one}
+    assert tube([{"time": 9, "bbox": [1, 2, 3, 4]}]) == {9.0: one}
+    assert tube({"boxes": {"9": [1, 2, 3]}}) == {9.0: None}
+    assert tube({"boxes": {}}) == {}
+    assert tube({"boxes": {"nine": [1, 2, 3, 4]}}) is None
+    assert tube({"boxes": [1, 2, 3, 4]}) is None
+    assert tube({"time": [1, 2]}) is None
+    assert tube(3) is None
+
+
+def test_json_in_prose() -> None:
+    assert json_values('a [x] {"a": "}"} b [1, [2]] c') == [{"a": "}"}, [1, [2]]]
+    assert json_values('never closed [ then {"a": 1}') == [{"a": 1}]
+    assert json_values('wrong ] order } {"a": 1}') == [{"a": 1}]
+    assert json_values('a lone " quote [1]') == [[1]]
+    assert parse_json('{"a": 1, "a": 2}') == {"a": 1}
+    assert parse_json("```json\n[1]\n```") == [1]
+    assert parse_json("[" * 1000 + "]" * 1000) is None
+    assert parse_json("9" * 5000) == math.inf
+    assert parse_json('{"a": 1} and more') is None
+
+
+json_values_strategy = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(max_size=5), json_values_strategy, max_size=3), st.text(alphabet="ab .,;:'(", max_size=20))
+def test_json_is_found_in_any_sentence(value: dict[str, object], prose: str) -> None:
+    assert json_values(f"{prose}{json.dumps(value)}{prose}") == [value]
