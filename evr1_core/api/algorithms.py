@@ -22,8 +22,8 @@ Need = Literal["critic", "greedy_baseline", "offline", "components"]
 class ScoreBatch:
     """The scored responses of one step.
 
-    ``rewards`` float ``[B]``: weighted total, no KL; ``components``: each part ``[B]``, unweighted. ``group_ids`` int64 ``[B]``, equal
-    for one prompt; ``offline`` bool ``[B]``: a stored trajectory; ``judged`` bool ``[B]``. ``mask`` bool ``[B, T]``;
+    ``rewards`` float ``[B]``: weighted total, no KL; ``components``: each part ``[B]``, unweighted. ``group_ids`` int64 ``[B]``,
+    equal for one prompt; ``offline`` bool ``[B]``: a stored trajectory; ``judged`` bool ``[B]``. ``mask`` bool ``[B, T]``;
     ``token_rewards`` ``[B, T]``: the reward on the last token, less a KL penalty. ``values`` ``[B, T]`` from the critic;
     ``greedy_rewards`` ``[B]``.
     """
@@ -51,8 +51,9 @@ class Advantages:
 class LossBatch:
     """Part of one optimiser step. All ``[B, T]`` but ``offline`` ``[B]``.
 
-    ``weights``: rollout correction, times the policy term only. ``behaviour_logprobs``: recorded, for offline rows. ``global_tokens``
-    and ``global_sequences`` count the whole mini-batch, over all ranks and before splitting; ``max_tokens`` is the configured limit.
+    ``weights``: rollout correction, times the policy term only. ``behaviour_logprobs``: recorded, for offline rows.
+    ``global_tokens`` and ``global_sequences`` count the whole mini-batch, over all ranks and before splitting; ``max_tokens`` is
+    the configured limit.
     """
 
     logprobs: Tensor
@@ -69,8 +70,8 @@ class LossBatch:
 
 @frozen(kw_only=True, eq=False)
 class LossResult:
-    """``loss``: a scalar, this part's share of the global mean (parts add up). ``metrics``: name to (numerator, denominator), summed
-    over parts and divided once; ``maxima``: name to value, of which the largest over all parts counts."""
+    """``loss``: a scalar, this part's share of the global mean (parts add up). ``metrics``: name to (numerator, denominator),
+    summed over parts and divided once; ``maxima``: name to value, of which the largest over all parts counts."""
 
     loss: Tensor
     metrics: Mapping[str, tuple[Tensor, Tensor]] = field(factory=dict)

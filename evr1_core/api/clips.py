@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 class VideoMetadata:
     """Where the kept frames of a video come from; carried unchanged to rollout, training and evaluation.
 
-    ``fps`` (frames per second), ``total_frames`` and ``duration`` (seconds) are those of the source. ``indices`` number the kept frames
-    in the source; ``times`` are their presentation times in seconds from the first shown frame of the file (of the span, when one was
-    asked for). ``height`` and ``width`` are those of the kept frames, ``source_*`` those of the upright source, in pixels.
+    ``fps`` (frames per second), ``total_frames`` and ``duration`` (seconds) are those of the source. ``indices`` number the kept
+    frames in the source; ``times`` are their presentation times in seconds from the first shown frame of the file (of the span,
+    when one was asked for). ``height`` and ``width`` are those of the kept frames, ``source_*`` those of the upright source, in
+    pixels.
     """
 
     fps: float

@@ -22,9 +22,9 @@ TEXT, IMAGE, VIDEO = 0, 1, 2  # values of Encoded.token_kind
 class Encoded:
     """One prompt as the model takes it.
 
-    ``input_ids`` int64 ``[S]``; ``token_kind`` int8 ``[S]``: 0 text, 1 image, 2 video. ``patches`` float ``[N, P]`` and ``grid_thw``
-    int64 ``[M, 3]`` (in patches) hold all media in order of appearance, ``media_kinds`` their kinds. ``seconds_per_step``: one value
-    a video, seconds between two temporal steps.
+    ``input_ids`` int64 ``[S]``; ``token_kind`` int8 ``[S]``: 0 text, 1 image, 2 video. ``patches`` float ``[N, P]`` and
+    ``grid_thw`` int64 ``[M, 3]`` (in patches) hold all media in order of appearance, ``media_kinds`` their kinds.
+    ``seconds_per_step``: one value a video, seconds between two temporal steps.
     """
 
     input_ids: Tensor
@@ -37,8 +37,8 @@ class Encoded:
 
 @frozen(kw_only=True, eq=False)
 class VisionFeatures:
-    """What the vision tower gives for all visual tokens of a batch, in order: ``embeds`` ``[F, D]``, and ``deepstack``, features added
-    to the first text layers, each ``[F, D]``."""
+    """What the vision tower gives for all visual tokens of a batch, in order: ``embeds`` ``[F, D]``, and ``deepstack``, features
+    added to the first text layers, each ``[F, D]``."""
 
     embeds: Tensor
     deepstack: tuple[Tensor, ...] = ()

@@ -27,9 +27,10 @@ class Media:
 class Sample:
     """One training or validation record.
 
-    ``uid`` is stable: joins and resuming key on it. ``task`` is the problem type in canonical form (lower case, blanks for ``_`` and
-    ``-``). ``answer`` is the gold as text; a gold that is no string in the file is kept as JSON text. ``problem`` may hold ``<image>``
-    and ``<video>`` placeholders, which take ``media`` in order. ``offline`` is a stored trajectory. ``origin`` is ``file:line``.
+    ``uid`` is stable: joins and resuming key on it. ``task`` is the problem type in canonical form (lower case, blanks for ``_``
+    and ``-``). ``answer`` is the gold as text; a gold that is no string in the file is kept as JSON text. ``problem`` may hold
+    ``<image>`` and ``<video>`` placeholders, which take ``media`` in order. ``offline`` is a stored trajectory. ``origin`` is
+    ``file:line``.
     """
 
     uid: str

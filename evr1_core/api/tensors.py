@@ -43,7 +43,11 @@ def whiten(x: Tensor, mask: Tensor) -> Tensor:
 def last_token(mask: Tensor) -> Tensor:
     """int64 ``[B]``: position of the last True of each row; -1 for an empty row."""
     positions = torch.arange(mask.shape[1], device=mask.device)
-    return torch.where(mask, positions, -1).max(dim=1).values if mask.shape[1] else mask.new_full((mask.shape[0],), -1, dtype=torch.long)
+    return (
+        torch.where(mask, positions, -1).max(dim=1).values
+        if mask.shape[1]
+        else mask.new_full((mask.shape[0],), -1, dtype=torch.long)
+    )
 
 
 def place_on_last_token(scores: Tensor, mask: Tensor) -> Tensor:
@@ -66,8 +70,9 @@ def outcome(token_rewards: Tensor, mask: Tensor) -> Tensor:
 
 
 def by_group(scores: Tensor, group_ids: Tensor, counted: Tensor, credit: Callable[[Tensor], Tensor]) -> Tensor:
-    """``credit`` applied to the scores of each group, in float64 and in place of the rows; rows not ``counted`` (bool ``[B]``) take no part
-    and get 0. A group of one row, or without spread, gets 0: in low precision its residue is noise that a division would blow up."""
+    """``credit`` applied to the scores of each group, in float64 and in place of the rows; rows not ``counted`` (bool ``[B]``) take
+    no part and get 0. A group of one row, or without spread, gets 0: in low precision its residue is noise that a division would
+    blow up."""
     credits = torch.zeros_like(scores, dtype=torch.float64)
     for group in torch.unique(group_ids):
         rows = torch.nonzero((group_ids == group) & counted).squeeze(1)
@@ -80,8 +85,8 @@ def by_group(scores: Tensor, group_ids: Tensor, counted: Tensor, credit: Callabl
 def aggregate(losses: Tensor, mask: Tensor, mode: Aggregation, *, tokens: int, sequences: int, max_tokens: int) -> Tensor:
     """This part's share of the global mean of per-token ``losses`` ``[B, T]``. A scalar.
 
-    ``tokens`` and ``sequences`` count the whole mini-batch over all ranks; ``max_tokens`` is the configured response limit. Shares of
-    the parts of a mini-batch add up to its loss, however it was split.
+    ``tokens`` and ``sequences`` count the whole mini-batch over all ranks; ``max_tokens`` is the configured response limit. Shares
+    of the parts of a mini-batch add up to its loss, however it was split.
     """
     if mode not in AGGREGATIONS:
         raise ValueError(f"unknown aggregation {mode!r}; known: {', '.join(AGGREGATIONS)}")
@@ -99,8 +104,8 @@ def ppo_losses(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Clipped surrogate (arXiv:1707.06347) with separate bounds (arXiv:2503.14476) and dual clip (arXiv:1912.09729).
 
-    Returns the loss per token, where the upper clip binds, and where the dual clip binds; all ``[B, T]``. ``log_ratio`` is clamped by
-    the caller.
+    Returns the loss per token, where the upper clip binds, and where the dual clip binds; all ``[B, T]``. ``log_ratio`` is clamped
+    by the caller.
     """
     ratio = log_ratio.exp()
     plain = -advantages * ratio

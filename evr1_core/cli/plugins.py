@@ -14,7 +14,7 @@ from evr1_core.registry.catalog import GROUPS, Catalog, PluginRef
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """One plugin, and two ways to list all."""
-    parser.add_argument("plugin", nargs="?", metavar="GROUP[/NAME]", help=f"show one plugin, or list one group: {', '.join(GROUPS)}")
+    parser.add_argument("plugin", nargs="?", metavar="GROUP[/NAME]", help=f"one plugin, or one group: {', '.join(GROUPS)}")
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     parser.add_argument("--check", action="store_true", help="import every plugin; exit status 1 if one fails")
 

@@ -13,8 +13,8 @@ SHARE = validators.and_(validators.ge(0.0), validators.le(1.0))
 
 
 def setting(default: Any, help_text: str, check: Any = None) -> Any:
-    """A field with its help text and check; a check of a setting whose default is None lets None pass. ``default`` may be a callable
-    that makes the value."""
+    """A field with its help text and check; a check of a setting whose default is None lets None pass. ``default`` may be a
+    callable that makes the value."""
     metadata = {"help": help_text}
     if callable(default):
         return field(factory=default, metadata=metadata)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from attrs import define, field, validators
-from evr1_plugins.algorithms import _policy
 
 from evr1_core.api import Advantages, Algorithm, LossBatch, LossResult, ScoreBatch
 from evr1_core.api.tensors import AGGREGATIONS, Aggregation, by_group, outcome, spread_over_tokens
+from evr1_plugins.algorithms import _policy
 
 EPSILON = 1e-6  # beside the standard deviation, in the scale of rewards
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 from attrs import define, field, validators
-from evr1_plugins.engines._sampling import Draws, end_ids, log_probabilities
 from torch import Tensor, nn
 
 from evr1_core.api import Encoded, ModelBatch, ModelError, ModelFamily, Request, Rollout, RolloutEngine
+from evr1_plugins.engines._sampling import Draws, end_ids, log_probabilities
 
 
 @define(kw_only=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 from attrs import define
-from evr1_plugins.models import _inputs, _mrope, _tiny
 from torch import Tensor, nn
 
 from evr1_core.api import Clip, Encoded, ModelBatch, ModelError, ModelFamily, PatchGrid, Prompt, VisionFeatures
+from evr1_plugins.models import _inputs, _mrope, _tiny
 
 
 @define(kw_only=True)

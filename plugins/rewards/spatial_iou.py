@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 from attrs import define, field, validators
-from evr1_plugins.rewards._spaces import GOLD_HELP, PREDICTION_HELP, box_spaces
 
 from evr1_core.api import BadGoldError, BoxSpace, Reward, RewardInput, RewardResult, Sample
 from evr1_core.api.answers import Box, boxes, gold_text, one_box, parse_json
 from evr1_core.api.metrics import iou_2d
 from evr1_core.api.spaces import KINDS, converted
+from evr1_plugins.rewards._spaces import GOLD_HELP, PREDICTION_HELP, box_spaces
 
 
 @define(kw_only=True)

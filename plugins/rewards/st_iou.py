@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from attrs import define, field, frozen, validators
-from evr1_plugins.rewards._spaces import GOLD_HELP, PREDICTION_HELP, box_spaces
 
 from evr1_core.api import BadGoldError, BoxSpace, Reward, RewardInput, RewardResult, Sample
 from evr1_core.api.answers import Box, Span, gold_text, json_values, parse_json, spans, time_of, tube
 from evr1_core.api.metrics import iou_1d, iou_2d, viou
 from evr1_core.api.spaces import KINDS, converted
+from evr1_plugins.rewards._spaces import GOLD_HELP, PREDICTION_HELP, box_spaces
 
 TRACKING = "tracking"
 
