@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-DISTS = Path(__file__).parents[2] / "fixtures" / "dists"
+DISTS = Path(__file__).parent / "fixtures" / "dists"
 NAMES = ("good", "broken", "clash", "old")
 
 

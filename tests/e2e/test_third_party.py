@@ -1,0 +1,74 @@
+"""A package of a third party, installed by pip, gives a run its reward, its algorithm and a listener."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+ROWS = [
+    {"id": name, "problem": f"Shout {name}!", "answer": name.upper(), "problem_type": "shouting"}
+    for name in ("yes", "no", "left", "right")
+]
+CONFIG = """\
+model: {path: tiny}
+data: {train: [train.jsonl], val: [val.jsonl], keys: {uid: id}, shuffle: false}
+algorithm: {name: evr1-test-good/centred}
+rewards:
+  shout: {options: {floor: 0.5}}
+train: {steps: 2, prompts_per_step: 2, lr: 1.0e-4, threads: 1}
+rollout: {n: 2, max_response_tokens: 8}
+log: {trackers: [{name: jsonl}]}
+"""
+
+
+@pytest.fixture
+def work(tmp_path):
+    """A folder with a tiny checkpoint, records and settings."""
+    from evr1_core.registry.catalog import Catalog
+    from evr1_core.registry.loading import load_class
+
+    load_class(Catalog.scan().find("models", "evr1/qwen3_vl"))().tiny(tmp_path / "tiny", seed=0)
+    for name, rows in (("train", ROWS), ("val", ROWS[:2])):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "run.yaml").write_text(CONFIG)
+    return tmp_path
+
+
+def evr1(work, sites, *words, **environment):
+    env = {**os.environ, "PYTHONPATH": str(sites / "good"), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **environment}
+    command = [sys.executable, "-m", "evr1_core", *words]
+    return subprocess.run(command, env=env, cwd=work, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.slow
+def test_a_run_uses_it(work, sites):
+    journal = work / "journal.txt"
+    result = evr1(work, sites, "run", "--set", "output=out", EVR1_TEST_JOURNAL=str(journal), EVR1_TEST_DROP="left")
+    assert result.returncode == 0, result.stderr
+    assert journal.read_text().splitlines() == ["train 4", "val 2", "started", "step 1", "step 2", "ended None"]
+    assert (work / "out" / "model" / "config.json").is_file()
+    written = "".join(path.read_text() for path in (work / "out").iterdir() if path.suffix in (".yaml", ".json"))
+    assert "evr1-test-good" in written
+    assert "0.3" in written
+
+
+@pytest.mark.slow
+def test_disabled_it_is_missing(work, sites):
+    result = evr1(work, sites, "run", "--set", "output=out", EVR1_DISABLE="evr1-test-good")
+    assert result.returncode == 2
+    assert "disabled by EVR1_DISABLE" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (work / "out").exists()
+
+
+@pytest.mark.slow
+def test_its_failing_listener_ends_the_run_under_its_name(work, sites):
+    words = ["run", "--set", "output=out", "--set", "train.steps=14", "--set", "train.prompts_per_step=1"]
+    result = evr1(work, sites, *words)
+    assert result.returncode == 2, result.stderr
+    expected = "listener 'journal' (evr1-test-good 0.3) failed in evr1_step_ended: ZeroDivisionError: unlucky step"
+    assert expected in result.stderr
+    assert "Traceback" not in result.stderr
+    assert (work / "out" / "model" / "config.json").is_file()  # what was learned is kept
