@@ -69,8 +69,8 @@ def load_class(ref: PluginRef) -> type[Any]:
 def build_plugin(group: str, name: str, options: Mapping[str, Any], *, place: str, catalog: Catalog | None = None) -> Any:
     """An instance of the plugin called ``name``, its options checked and converted like any setting.
 
-    Raises PluginError (unknown name, clash, broken plugin) and ConfigError (options), both carrying ``place``: the flag or the line
-    that asked for it.
+    Raises PluginError (unknown name, clash, broken plugin) and ConfigError (options), both carrying ``place``: the setting or flag
+    that asked for the plugin.
     """
     try:
         ref = resolve(group, name, catalog)

@@ -79,7 +79,7 @@ def test_both_sides_of_a_clash_load_by_their_full_names(install):
 
 def test_options_become_fields(install):
     install("good")
-    reward = build_plugin("rewards", "shout", {"floor": 0.25, "words": ["Yes"]}, place="run.yaml:3")
+    reward = build_plugin("rewards", "shout", {"floor": 0.25, "words": ["Yes"]}, place="rewards.shout")
     assert (reward.floor, reward.words) == (0.25, ("Yes",))
     item = RewardInput(sample=sample("shouting", "hey"), response="", answer="yes")
     assert reward.score(item).accuracy == 0.25
@@ -88,10 +88,12 @@ def test_options_become_fields(install):
 def test_wrong_options_carry_place_and_nearest_name(install):
     install("good")
     with pytest.raises(ConfigError) as caught:
-        build_plugin("rewards", "shout", {"flor": 1, "floor": -1.0}, place="run.yaml:3")
-    assert len(caught.value.problems) == 2
-    assert all(problem.startswith("run.yaml:3") for problem in caught.value.problems)
-    assert "floor" in "".join(problem for problem in caught.value.problems if "flor" in problem)
+        build_plugin("rewards", "shout", {"flor": 1, "floor": "high"}, place="rewards.shout")
+    unknown, wrong = sorted(caught.value.problems, reverse=True)
+    assert unknown == "unknown key rewards.shout.flor; did you mean rewards.shout.floor?"
+    assert wrong.startswith("rewards.shout.floor: must be a number")
+    with pytest.raises(ConfigError, match=r"rewards\.shout\.floor: must be at least 0"):
+        build_plugin("rewards", "shout", {"floor": -1.0}, place="rewards.shout")
 
 
 def test_an_exception_while_building_names_the_distribution(install):
