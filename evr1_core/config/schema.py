@@ -68,6 +68,9 @@ class DataConfig:
     media_root: str = setting("", "folder that media paths are relative to; empty: the folder of the data file")
     keys: KeysConfig = setting(KeysConfig, "names of the keys in the files")
     templates: str = setting("", "folder of *.jinja files that replace built-in prompt templates of the same name")
+    prompt_style: Literal["think", "direct"] = setting(
+        "think", "think: reasoning in <think> before the <answer>; direct: the <answer> alone"
+    )
     shuffle: bool = setting(True, "draw the training records in a new order each epoch")
     allow_bad_gold: bool = setting(False, "train although some gold answers do not score 1 (preflight lists them)")
     preflight_samples: int = setting(1000, "records of each problem type that preflight checks; 0: all", NOT_NEGATIVE)

@@ -10,13 +10,15 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-COLOURS = {"red": (220, 40, 40), "green": (40, 200, 60), "blue": (50, 70, 230), "yellow": (235, 215, 40)}
+# All brighter than the background: that something is there can be seen before its colour is understood.
+COLOURS = {"red": (250, 80, 80), "green": (80, 240, 90), "blue": (90, 110, 255), "yellow": (230, 220, 60)}
 DIRECTIONS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
 COUNTS = ("1", "2", "3")
-RADIUS = 0.14  # of the side of a frame
+RADIUS = 0.13  # of a shape, as a share of the side of a frame
+TRAIL = 0.35  # length of the fading trail behind a shape
 SIZES = ((96, 96), (128, 128), (144, 144), (112, 112))  # width, height
 RATES = (8, 10, 12, 15)  # frames a second
-LENGTHS = (6, 7, 8)  # seconds
+LENGTHS = (4, 5, 6)  # seconds
 NOISE = 12.0  # standard deviation of the pixel noise, of 255
 
 
@@ -40,7 +42,7 @@ class Scene:
 def random_scene(generator: np.random.Generator) -> Scene:
     """A scene with every fact drawn independently, but for the span, which lies within the film."""
     length = int(generator.choice(LENGTHS))
-    visible = int(generator.integers(2, 6))
+    visible = int(generator.integers(2, 5))
     start = int(generator.integers(0, length - visible + 1))
     width, height = SIZES[generator.integers(len(SIZES))]
     return Scene(
@@ -61,7 +63,7 @@ def random_scene(generator: np.random.Generator) -> Scene:
 def draw(scene: Scene) -> NDArray[np.uint8]:
     """All frames of a scene, ``[T, H, W, 3]``, RGB."""
     generator = np.random.default_rng(scene.seed)
-    background = generator.integers(70, 130)
+    background = generator.integers(25, 50)
     lanes = (np.arange(scene.count) + 0.5) / scene.count + generator.uniform(-0.03, 0.03, scene.count)
     grain = background + NOISE * generator.standard_normal((scene.height, scene.width), dtype=np.float32)
     frames = np.empty((scene.length * scene.fps, scene.height, scene.width, 3), np.uint8)
@@ -73,21 +75,22 @@ def draw(scene: Scene) -> NDArray[np.uint8]:
         time = index / scene.fps
         if scene.start <= time < scene.end:
             done = (time - scene.start) / (scene.end - scene.start)
-            for lane in lanes:
-                frame[_covered(scene, done, lane)] = COLOURS[scene.colour]
+            cover = np.maximum.reduce([_cover(scene, done, lane) for lane in lanes])[..., None]
+            frame = (frame * (1 - cover) + np.array(COLOURS[scene.colour]) * cover).astype(np.uint8)
         frames[index] = frame
     return frames
 
 
-def _covered(scene: Scene, done: float, lane: float) -> NDArray[np.bool_]:
-    """The pixels of one shape, ``done`` (0 to 1) of its way along and in its lane (0 to 1) across."""
+def _cover(scene: Scene, done: float, lane: float) -> NDArray[np.float64]:
+    """How much (0 to 1) of each pixel one shape and its trail cover, ``done`` (0 to 1) of its way along and in its lane (0 to 1)."""
     dx, dy = DIRECTIONS[scene.direction]
-    along = 0.35 + 0.6 * done  # from the middle outwards: where a shape is on average tells where it goes
-    x = (along if dx > 0 else 1 - along) if dx else lane
-    y = (along if dy > 0 else 1 - along) if dy else lane
     rows, columns = np.mgrid[: scene.height, : scene.width]
-    across, down = columns / scene.width - x, rows / scene.height - y
-    return across**2 + down**2 < RADIUS**2 if scene.round_shapes else np.maximum(abs(across), abs(down)) < RADIUS
+    x, y = (columns + 0.5) / scene.width, (rows + 0.5) / scene.height
+    along = (x if dx > 0 else 1 - x) if dx else (y if dy > 0 else 1 - y)
+    ahead, aside = along - (0.3 + 0.65 * done), (y if dx else x) - lane
+    body = ahead**2 + aside**2 < RADIUS**2 if scene.round_shapes else np.maximum(abs(ahead), abs(aside)) < RADIUS
+    trail = np.where((ahead < 0) & (abs(aside) < RADIUS), 0.7 * (1 + ahead / TRAIL), 0.0)
+    return np.where(body, 1.0, trail.clip(0, 1))
 
 
 def write_film(scene: Scene, path: Path) -> None:

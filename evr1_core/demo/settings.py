@@ -9,7 +9,7 @@ import yaml
 
 from evr1_core.demo.dataset import DemoData
 
-LONGEST = 8  # seconds of the longest film
+LONGEST = 6  # seconds of the longest film
 
 
 def common(data: DemoData, seed: int) -> dict[str, Any]:

