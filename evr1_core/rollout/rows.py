@@ -89,8 +89,8 @@ def _problems(raw: Mapping[str, Any]) -> Iterator[str]:
     if kind not in (EXTRACT, FORMAT) and _first(raw, "gold") is None:
         yield "`ground_truth` (or `answer`) is missing"
     options = raw.get("options") or []
-    if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
-        yield "`options` is no list of texts"
+    if not isinstance(options, list) or not all(_is_number(option) or isinstance(option, str) for option in options):
+        yield "`options` is no list of texts or numbers"
     if not isinstance(raw.get("subtype", ""), str):
         yield "`subtype` is no text"
     if not isinstance(raw.get("extra", {}), dict):
@@ -131,7 +131,7 @@ def _made(raw: Mapping[str, Any], origin: str, uid: str) -> Row:
         task=task,
         problem=str(raw.get("problem", "")),
         answer=gold if isinstance(gold, str) else json.dumps(gold, ensure_ascii=False),
-        options=tuple(raw.get("options") or ()),
+        options=tuple(str(option) for option in raw.get("options") or ()),
         origin=origin,
         extra={**own, **raw.get("extra", {}), **({"subtype": subtype} if subtype else {})},
     )

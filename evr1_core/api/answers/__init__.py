@@ -8,7 +8,7 @@ from evr1_core.api.answers.boxes import Box, box, boxes, one_box, tube
 from evr1_core.api.answers.extraction import Layout, Mode, Tag, extract, gold_text, last_boxed, layout, tags
 from evr1_core.api.answers.jsons import json_values, parse_json
 from evr1_core.api.answers.letters import option_letter, option_letters
-from evr1_core.api.answers.numbers import Number, aligned, number, numbers, same_number
+from evr1_core.api.answers.numbers import Number, aligned, count, number, numbers, same_number
 from evr1_core.api.answers.options import Options, read_options, split_options
 from evr1_core.api.answers.spans import Span, span, spans, time_of
 from evr1_core.api.answers.text import fold, folded, plain, unfenced
@@ -25,6 +25,7 @@ __all__ = [
     "aligned",
     "box",
     "boxes",
+    "count",
     "extract",
     "fold",
     "folded",

@@ -8,49 +8,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from evr1_core.api.answers.cues import ENDS, MORE, NOTHING, Found, conclusions, listed
 from evr1_core.api.answers.extraction import Mode
 from evr1_core.api.answers.options import Options, read_options
 from evr1_core.api.answers.text import END_MARKS, fold, plain
 
-Found = frozenset[str] | None
-NOTHING: frozenset[str] = frozenset()
-
-_ENDS = r"(?![A-Za-z0-9_]|['’-][A-Za-z0-9])"
-_CUE = re.compile(
-    r"(?P<no>\b(?:wrong|incorrect|bad|not the|not an|not a) )?"
-    r"(?:\b(?:final|best|correct|right|only) )?"
-    r"(?:\b(?:answer|(?:(?<=correct )|(?<=best )|(?<=right ))(?:option|choice))\b"
-    r"(?: to (?:the|this) question)?(?P<link> ?(?:(?:is|are|was|would be|should be|must be|will be)\b)? ?[:=]?)"
-    r"|(?:答案|正确选项|正確選項)(?P<chinese> ?(?:应该是|应为|是|为|為)? ?:?))"
-    r"[ \n]?",
-    re.IGNORECASE,
-)
-_CHOICE = re.compile(
-    rf"(?:(?:the )?(?:option|choice|letter) |选项 ?|選項 ?)?[(\[<\"'“‘「【]{{0,3}}(?P<letter>[A-Za-z]){_ENDS}", re.IGNORECASE
-)
-_CLOSED = re.compile(r"[)\]>\"'”’」】]{0,3} ?(?:$|[.,;:!。、)\n])|[)\]>」】]")
 _ALONE = re.compile(
     r"(?:(?:the )?(?:option|choice|answer|letter) )?[(\[<\"'“‘「【]{0,3}([A-Za-z])[)\]>\"'”’」】]{0,3}[.:,]?", re.IGNORECASE
 )
-_MORE = re.compile(
-    rf"[)\]]? ?(?P<link>,|;|、|&|/|\||\band\b|\bor\b|或|和)(?: ?(?P<link2>and|or)\b)?"
-    r"(?: (?:maybe|perhaps|possibly|even)\b)? ?(?:option |choice )?[(\[]?"
-    rf"(?P<letter>[A-Z]){_ENDS}[)\]]?"
-)
-_EITHER = re.compile(rf"\bor (?:\w+ )?[(\[]?(?P<letter>[A-Z]){_ENDS}(?! [a-z])")
+_EITHER = re.compile(rf"\bor (?:\w+ )?[(\[]?(?P<letter>[A-Z]){ENDS}(?! [a-z])")
 _LABELLED = re.compile(r"(?:[(\[]([A-Z])[)\]]|([A-Z])(?:[.:](?![A-Z]\.)|[)\]、]))[ \n]?")
+_SMALL_LABEL = re.compile(r"(?:[(\[]([a-z])[)\]]|([a-z])[.:)\]、])[ \n]?")
 _LEADING = re.compile(r"([A-Z]) (?=[a-z])")
 _DENIED = re.compile(
     r"(?:is|was|are|seems|looks|can|could|does|do|did|has|should|would)(?:n't| not|not)\b"
     r"|(?:is|was|seems|looks|are) (?:\w+ )?(?:wrong|incorrect|false|impossible)\b|not\b"
 )
-_IS_ANSWER = re.compile(
-    r"(?:option |choice )?[(\[]?([A-Z])[)\]]? is (?:the )?(?:correct|right|best)(?: (?:answer|option|choice))?(?=$|[.,;!\n])",
-    re.IGNORECASE,
-)
-_BECAUSE = re.compile(r" (?:because|since|as|so|which|but|for|due|based|given|and it)\b")
-_ARTICLE = re.compile(rf" (?!(?:and|or) [A-Z]{_ENDS})[A-Za-z]")  # what follows it
-_WORD_LETTER = re.compile(rf"(?<![A-Za-z0-9_'’.-])([A-Z]){_ENDS}")
+_ARTICLE = re.compile(rf" (?!(?:and|or) [A-Z]{ENDS})[A-Za-z]")  # what follows it
+_WORD_LETTER = re.compile(rf"(?<![A-Za-z0-9_'’.-])([A-Z]){ENDS}")
 
 
 def option_letter(text: str | None, options: Sequence[str] = (), *, mode: Mode = "strict") -> str | None:
@@ -77,72 +52,15 @@ def option_letters(text: str | None, options: Sequence[str] = (), *, mode: Mode 
     return None
 
 
-def _one(letter: str, choices: Options) -> frozenset[str]:
-    return frozenset({letter}) if letter in choices.labels else NOTHING
-
-
-def _conclusions(text: str, choices: Options) -> list[frozenset[str]]:
-    """What each explicit cue concludes, in order."""
-    found = []
-    for cue in _CUE.finditer(text):
-        if cue["no"]:
-            continue
-        concluded = _after_cue(text, cue.end(), bool((cue["link"] or cue["chinese"] or "").strip()), choices)
-        if concluded is not None:
-            found.append(concluded)
-    first = _IS_ANSWER.match(text)
-    if first:
-        found.insert(0, _one(first[1].upper(), choices))
-    return found
-
-
-def _after_cue(text: str, start: int, linked: bool, choices: Options) -> Found:
-    choice = _CHOICE.match(text, start)
-    if choice is None:
-        return _text_after_cue(text, start, choices)
-    letter, end = choice["letter"], choice.end()
-    closed = _CLOSED.match(text, end) is not None
-    if not closed and (by_text := _text_after_cue(text, start, choices)) is not None:
-        return by_text
-    if not closed and (letter.islower() or not linked):
-        return None
-    if not closed and letter in "AI" and re.match(r" [a-z]", text[end : end + 2]) and not _BECAUSE.match(text, end):
-        more = _MORE.match(text, end)
-        return None if more is None else _listed(text, end, letter, choices)
-    return _listed(text, end, letter.upper(), choices)
-
-
-def _text_after_cue(text: str, start: int, choices: Options) -> Found:
-    longest = max(map(len, choices.texts), default=0) + 8  # blanks and end punctuation beside the text
-    line = text[start : start + 2 * longest].partition("\n")[0]
-    for part in (line, line.partition(". ")[0]):
-        if (label := choices.by_text(part)) is not None:
-            return frozenset({label})
-    return None
-
-
-def _listed(text: str, start: int, letter: str, choices: Options) -> frozenset[str]:
-    """The letter, with those that a list adds to it; nothing when the list offers alternatives or runs into prose."""
-    letters, end = {letter}, start
-    while (more := _MORE.match(text, end)) is not None and more["letter"] in choices.labels:
-        if {more["link"].lower(), (more["link2"] or "").lower()} & {"or", "/", "|", "或"}:
-            return NOTHING
-        letters.add(more["letter"])
-        end = more.end()
-    if end > start and re.match(r" ?(?:$|[.!。\n])", text[end : end + 2]) is None:
-        return NOTHING
-    return frozenset(letters) if letters <= set(choices.labels) else NOTHING
-
-
 def _concluded(text: str, choices: Options) -> Found:
-    found = set(_conclusions(text, choices))
+    found = set(conclusions(text, choices))
     if not found:
         return None
     return found.pop() if len(found) == 1 else NOTHING
 
 
 def _last_concluded(text: str, choices: Options) -> Found:
-    found = _conclusions(text, choices)
+    found = conclusions(text, choices)
     return found[-1] if found else None
 
 
@@ -153,9 +71,9 @@ def _alone(text: str, choices: Options) -> Found:
 
 def _several(text: str, choices: Options) -> Found:
     first = re.match(r"(?:options? |choices? )?[(\[]?([A-Z])(?![A-Za-z0-9_])", text)
-    if first is None or first[1] not in choices.labels or _MORE.match(text, first.end()) is None:
+    if first is None or first[1] not in choices.labels or MORE.match(text, first.end()) is None:
         return None
-    return _listed(text, first.end(), first[1], choices)
+    return listed(text, first.end(), first[1], choices)
 
 
 def _run_together(text: str, choices: Options) -> Found:
@@ -179,12 +97,21 @@ def _labelled(text: str, choices: Options) -> Found:
     return NOTHING if _lists_options(rest, letter, own, choices) else frozenset({letter})
 
 
+def _small_labelled(text: str, choices: Options) -> Found:
+    """A lower-case label before the very text of its option, as in "b) a dog"."""
+    match = _SMALL_LABEL.match(text)
+    letter = (match[1] or match[2]).upper() if match else ""
+    if match is None or letter not in choices.labels or not choices.texts:
+        return None
+    return frozenset({letter}) if fold(text[match.end() :]) == choices.texts[choices.labels.index(letter)] else None
+
+
 def _lists_options(rest: str, letter: str, own: str, choices: Options) -> bool:
     """Whether the text behind a label goes on to other options, as in "A. a cat B. a dog" or "(A) (B) (C)"."""
     if fold(rest) == own:
         return False
     others = set(choices.labels) - {letter}
-    more = re.match(rf"(?:(?:or|and|,|/|&) ?)?[(\[]?([A-Z]){_ENDS}(?! [a-z])", rest)
+    more = re.match(rf"(?:(?:or|and|,|/|&) ?)?[(\[]?([A-Z]){ENDS}(?! [a-z])", rest)
     if (more and more[1] in others) or any(m["letter"] in others for m in _EITHER.finditer(rest)):
         return True
     starts = re.finditer(r"(?:^|[ \n])[(\[]?([A-Z])[.):\]] ?([^\n]{0,200})", rest)
@@ -278,12 +205,14 @@ _STRICT: tuple[_Rule, ...] = (
     _several,
     _labelled,
     _by_text,
+    _small_labelled,
     _with_prose,
     _first_line_alone,
     _run_together,
 )
 _LENIENT: tuple[_Rule, ...] = (
     _alone_or_own_text,
+    _small_labelled,
     _last_concluded,
     _several,
     _line_start,

@@ -6,6 +6,7 @@ import math
 import re
 import unicodedata
 from decimal import ROUND_HALF_UP, Decimal
+from itertools import chain
 
 from attrs import frozen
 
@@ -19,6 +20,7 @@ _SMALL = (
 _TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
 _WORDS = {**{name: index for index, name in enumerate(_SMALL)}, **_TENS}
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "dozen": 12.0}
+_TIMES = {"once": 1, "twice": 2, "thrice": 3, "none": 0}
 _UNITS = "|".join(_SMALL[1:10])
 
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d+(?:[.,]\d+)?|\.\d+)"
@@ -26,13 +28,13 @@ _NUMBER = re.compile(
     rf"(?<![\w.,^/])(?P<sign>(?<![\d)\]%] )[+-](?=[\d.]))?(?:(?P<whole>\d{{1,9}}) (?P<part>\d{{1,9}}/\d{{1,9}})(?![\d/])"
     rf"|(?P<digits>{_DIGITS})(?:/(?P<below>\d+(?:\.\d+)?)|[eE](?P<e>[+-]?\d{{1,9}})"
     rf"|\s?(?:[x×*·]|\\times|\\cdot)\s?10\s?\^\s?[{{(]?(?P<power>[+-]?\d{{1,9}})[)}}]?)?)"
-    rf"(?P<bad>[.,]?\d|[/^]|:\d)?(?P<percent>\s?\\?%)?(?:\s?(?P<scale>{'|'.join(_SCALES)})\b)?",
+    rf"(?P<bad>[.,]?\d|[/^]|:\d)?(?P<percent>\s?\\?%|\s?per ?cent\b)?(?:\s?(?P<scale>{'|'.join(_SCALES)})\b)?",
     re.IGNORECASE,
 )
 _WORD = re.compile(
     rf"(?<![\w'’-])(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<unit>{_UNITS}))?"
     rf"|(?P<word>{'|'.join(sorted(_SMALL, key=len, reverse=True))}))"
-    rf"(?P<percent> ?%| percent\b)?(?: (?P<scale>{'|'.join(_SCALES)}))?(?![\w-])",
+    rf"(?P<percent> ?%| per ?cent\b)?(?: (?P<scale>{'|'.join(_SCALES)}))?(?![\w-])",
     re.IGNORECASE,
 )
 _FRACTION = re.compile(r"\\[dt]?frac\s?\{([^{}]{1,40})\}\s?\{([^{}]{1,40})\}")
@@ -40,7 +42,7 @@ _SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+")
 _VULGAR = re.compile("(?<=[0-9])(?=[¼-¾⅐-⅞])")
 _UNIT_POWER = re.compile(r"(?<=[A-Za-z}])\s?\^\s?\{?[-+]?\d{1,9}\}?")
 _MARKUP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed|left|right|[,;:! ])|[$*`{}]|\\[()\[\]]")
-_CONCLUSION = re.compile(r"(?:\banswer\b|\bresult\b|答案)[^\n.]{0,40}?(?:\bis\b|[:：=]|是|为)", re.IGNORECASE)
+_CONCLUSION = re.compile(r"(?:\b(?:answer|result|count|total)\b|答案)[^\n.]{0,40}?(?:\bis\b|[:：=]|是|为)", re.IGNORECASE)
 
 
 @frozen
@@ -58,23 +60,26 @@ def number(text: str | None, *, mode: Mode = "strict") -> Number | None:
     twenty, tens and "hundred" to "billion"; units are dropped. A broken, infinite or overflowing number makes the whole text
     unreadable. Lenient: the last number, or the first when the text begins with one, of what follows the last conclusion phrase.
     """
-    found = numbers(text or "")
-    if mode == "strict":
-        values = {(found_one[1].value, found_one[1].percent) if found_one[1] else None for found_one in found}
-        return found[0][1] if len(values) == 1 else None
     prepared = _prepared(text or "")
+    if mode == "strict":
+        return _only_one(prepared)
+    found = _all(prepared)
     cues = list(_CONCLUSION.finditer(prepared))
-    after = [one for start, one in found if cues and start >= cues[-1].end()]
-    if after:
-        return (
-            after[0]
-            if re.match(r"\s*\S{0,1}", prepared[cues[-1].end() :]) and _begins(prepared, cues[-1].end(), found)
-            else after[-1]
-        )
-    usable = [one for _, one in found]
+    start = cues[-1].end() if cues and any(position >= cues[-1].end() for position, _ in found) else 0
+    usable = [one for position, one in found if position >= start]
     if not usable:
         return None
-    return usable[0] if _begins(prepared, 0, found) else usable[-1]
+    return usable[0] if _begins(prepared, start, found) else usable[-1]
+
+
+def _only_one(prepared: str) -> Number | None:
+    first: Number | None = None
+    for match in chain(_NUMBER.finditer(prepared), _WORD.finditer(prepared)):
+        one = _word_value(match) if match.re is _WORD else _value(match)
+        if one is None or (first is not None and one != first):
+            return None
+        first = one
+    return first
 
 
 def _begins(prepared: str, start: int, found: list[tuple[int, Number | None]]) -> bool:
@@ -82,10 +87,22 @@ def _begins(prepared: str, start: int, found: list[tuple[int, Number | None]]) -
     return first is not None and not prepared[start:first].strip(" \n\t($€£¥~≈")
 
 
+def count(text: str | None, *, mode: Mode = "strict") -> int | None:
+    """The whole number that ``text`` states, "once", "twice" and "none" among the words; None for a fraction or no number."""
+    found = number(text, mode=mode)
+    if found is not None:
+        return int(found.value) if found.value.is_integer() and not found.percent else None
+    named = {_TIMES[word] for word in re.findall(r"[a-z]+", (text or "").lower()) if word in _TIMES}
+    return named.pop() if len(named) == 1 and not numbers(text or "") else None
+
+
 def numbers(text: str) -> list[tuple[int, Number | None]]:
     """All numbers of ``text`` by position (in the prepared text); None for one that cannot be read."""
-    prepared = _prepared(text)
-    found = [(m.start(), _value(m)) for m in _NUMBER.finditer(prepared)]
+    return _all(_prepared(text))
+
+
+def _all(prepared: str) -> list[tuple[int, Number | None]]:
+    found: list[tuple[int, Number | None]] = [(m.start(), _value(m)) for m in _NUMBER.finditer(prepared)]
     found += [(m.start(), _word_value(m)) for m in _WORD.finditer(prepared)]
     return sorted(found, key=lambda pair: pair[0])
 

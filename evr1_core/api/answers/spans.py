@@ -14,6 +14,7 @@ from evr1_core.api.answers.text import plain
 
 Span = tuple[float, float]
 KEYS = ("time", "timestamp", "timestamps", "time_span", "span", "segment")
+BOUNDS = (("start", "end"), ("start_time", "end_time"))
 
 _SECONDS = r"(?:seconds?|secs?|s|秒)(?![A-Za-z])"
 _MINUTES = r"(?:minutes?|mins?|min|m|分钟|分)(?![A-Za-z])"
@@ -39,7 +40,7 @@ _STARTS = re.compile(
     rf"\b(?:ends?|ending|stops?|finish(?:es)?|end time)\b[^\d\n]{{0,24}}?{_BARE}{_time('b')}",
     re.IGNORECASE,
 )
-_PARENTHESES = re.compile(r"\(([^()\n]{1,64}),([^()\n]{1,64})\)")
+_PAIR = re.compile(r"[(\[]([^()\[\],\n]{1,64}),([^()\[\],\n]{1,64})[)\]]")
 _VALUE = re.compile(_time("a"), re.IGNORECASE)
 
 
@@ -56,7 +57,7 @@ def spans(text: str | None, *, clock: bool = True) -> list[Span]:
     if values:
         return _usable([pair for value in values for pair in _pairs(value, clock)])
     line = plain(text)
-    pairs = [(_seconds(m[1], clock), _seconds(m[2], clock)) for m in _PARENTHESES.finditer(line)]
+    pairs = [(_seconds(m[1], clock), _seconds(m[2], clock)) for m in _PAIR.finditer(line)]
     pairs = [pair for pair in pairs if pair != (None, None)] or _phrases(line, clock)
     return _usable(pairs)
 
@@ -85,15 +86,16 @@ def _usable(pairs: Sequence[tuple[float | None, float | None]]) -> list[Span]:
 
 def _looks_timed(value: Any) -> bool:
     if isinstance(value, dict):
-        return any(key in value for key in KEYS) or {"start", "end"} <= value.keys()
+        return any(key in value for key in KEYS) or any(set(pair) <= value.keys() for pair in BOUNDS)
     return isinstance(value, list) and bool(value)
 
 
 def _pairs(value: Any, clock: bool) -> list[tuple[float | None, float | None]]:
     """(start, end) of every span in a JSON value; (None, None) for a part that is none."""
     if isinstance(value, dict):
-        if {"start", "end"} <= value.keys():
-            return [(_seconds(value["start"], clock), _seconds(value["end"], clock))]
+        for start, end in BOUNDS:
+            if {start, end} <= value.keys():
+                return [(_seconds(value[start], clock), _seconds(value[end], clock))]
         for key in KEYS:
             if key in value:
                 return _pairs(value[key], clock)

@@ -44,6 +44,9 @@ STRICT = [
     ("The answer is the red kite.", "C"),
     ("C because I counted three wheels", "C"),
     ("B\nThe dog barks.", "B"),
+    ("b) a dog", "B"),
+    ("故选C。", "C"),
+    ("答えはCです", "C"),
     # no answer
     ("", None),
     ("A or B or C", None),
@@ -70,6 +73,7 @@ STRICT = [
     ("A. a blue boat\nB. a dog\nC. the red kite", None),
     ("A. B. C. D.", None),
     ("i.e. the dog", None),
+    ("b) another dog", None),
     ("D-day", None),
 ]
 

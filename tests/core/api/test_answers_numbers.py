@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evr1_core.api.answers import Number, aligned, number, same_number
+from evr1_core.api.answers import Number, aligned, count, number, same_number
 
 READ = [
     ("3.5", 3.5),
@@ -45,6 +45,7 @@ READ = [
     ("５", 5),
     ("Room Q3 holds 7", 7),
     ("50%", 50),
+    ("50 percent", 50),
 ]
 UNREADABLE = [
     "",
@@ -69,7 +70,7 @@ def test_strict(text: str, value: float) -> None:
     found = number(text)
     assert found is not None
     assert found.value == pytest.approx(value, rel=1e-12)
-    assert found.percent == ("%" in text)
+    assert found.percent == ("%" in text or "percent" in text)
 
 
 @pytest.mark.parametrize("text", UNREADABLE)
@@ -91,6 +92,24 @@ def test_no_answer(text: str) -> None:
 def test_lenient(reply: str, value: float | None) -> None:
     found = number(reply, mode="lenient")
     assert (found.value if found else None) == value
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("a total of 5", 5),
+        ("twice", 2),
+        ("once", 1),
+        ("2 of 3 shown, so the count is 2", 2),
+        ("none", 0),
+        ("2.5", None),
+        ("once or twice", None),
+        ("some", None),
+        ("", None),
+    ],
+)
+def test_count(reply: str, value: int | None) -> None:  # benchmarks.md 5.3
+    assert count(reply, mode="lenient") == value
 
 
 @pytest.mark.parametrize(

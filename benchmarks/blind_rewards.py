@@ -1,0 +1,168 @@
+"""What answers earn that were given without looking: `python benchmarks/blind_rewards.py` prints tasks and strategies.
+
+300 made-up golds a task, drawn with a fixed seed: four options and both truth values equally often; counts from 1 to 10; distances
+from 1 to 10, uniform; events of 3 to 18 s anywhere in a minute; boxes with sides of 10 to 60 % of a 640 x 480 frame, one a second.
+`total` is what training pays with the published weights, format included.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from attrs import frozen
+
+from evr1_core.api import Reward, Sample
+from evr1_core.config.schema import RewardConfig
+from evr1_core.rollout.scoring import Response, Scorer
+
+COUNT = 300
+SECONDS = 60
+WIDTH, HEIGHT = 640, 480
+OPTIONS = ("A. red", "B. green", "C. blue", "D. yellow")
+
+Strategy = Callable[[Sample], str]  # a whole response, which may peek at the gold where it plays a lucky guess
+
+
+@frozen
+class Line:
+    """One measured line: accuracy and total are means over the records of the task."""
+
+    task: str
+    strategy: str
+    accuracy: float
+    total: float
+
+
+def records(task: str, golds: Iterable[object], options: Sequence[str] = ()) -> list[Sample]:
+    """A record a gold."""
+    texts = (gold if isinstance(gold, str) else json.dumps(gold) for gold in golds)
+    return [Sample(uid=f"{task}/{n}", task=task, problem="", answer=text, options=tuple(options)) for n, text in enumerate(texts)]
+
+
+def answering(answer: object) -> Strategy:
+    """The same well-formed response to everything."""
+    text = answer if isinstance(answer, str) else json.dumps(answer)
+    return lambda _: f"<think>It is so.</think><answer>{text}</answer>"
+
+
+def peeking(answer: Callable[[dict[str, object]], object]) -> Strategy:
+    """A well-formed response made from the gold."""
+    return lambda sample: answering(answer(json.loads(sample.answer)))(sample)
+
+
+def measure(reward: Reward, samples: Sequence[Sample], strategies: dict[str, Strategy]) -> Iterator[Line]:
+    """A line for every strategy."""
+    scorer = Scorer({"it": reward}, {}, RewardConfig(), max_tokens=1)
+    for name, strategy in strategies.items():
+        scored = scorer.score([Response(sample=sample, text=strategy(sample)) for sample in samples])
+        accuracy = sum(one.accuracy or 0.0 for one in scored) / len(scored)
+        yield Line(samples[0].task, name, accuracy, sum(one.total for one in scored) / len(scored))
+
+
+def best(reward: Reward, samples: Sequence[Sample], name: str, answers: Iterable[object]) -> Line:
+    """The line of the answer that earns most, named after it."""
+    strategies = {f"{name}: {answer if isinstance(answer, str) else json.dumps(answer)}": answering(answer) for answer in answers}
+    return max(measure(reward, samples, strategies), key=lambda line: line.total)
+
+
+def choices(rng: random.Random) -> Iterator[Line]:
+    """Multiple choice and truth values."""
+    from evr1_plugins.rewards.boolean import Boolean
+    from evr1_plugins.rewards.mcq import MultipleChoice
+
+    samples = records("multiple choice", (rng.choice("ABCD") for _ in range(COUNT)), OPTIONS)
+    yield best(MultipleChoice(), samples, "best constant", "ABCD")
+    tricks = {
+        "all letters, as a list": answering("A, B, C, D"),
+        "all letters, as options": answering(" ".join(OPTIONS)),
+        "A or B": answering("A or B"),
+        "empty tags": lambda _: "<think></think><answer></answer>",
+        "gold quoted in the reasoning": lambda sample: f"<think><answer>{sample.answer}</answer></think>I cannot tell.",
+        "every letter in its own tags": lambda _: "".join(f"<answer>{letter}</answer>" for letter in "ABCD"),
+    }
+    yield from measure(MultipleChoice(), samples, tricks)
+    truths = records("boolean", (rng.choice(["yes", "no"]) for _ in range(COUNT)))
+    yield best(Boolean(), truths, "best constant", ["yes", "no"])
+    yield from measure(Boolean(), truths, {"yes and no": answering("yes and no"), "Yes. No.": answering("Yes. No.")})
+
+
+def quantities(rng: random.Random) -> Iterator[Line]:
+    """Counts and regression."""
+    from evr1_plugins.rewards.numerical import Numerical
+
+    counts = records("counting", (rng.randint(1, 10) for _ in range(COUNT)))
+    yield best(Numerical(), counts, "best constant", map(str, range(1, 11)))
+    yield from measure(Numerical(), counts, {"all numbers": answering(", ".join(map(str, range(1, 11))))})
+    distances = records("regression", (round(rng.uniform(1, 10), 2) for _ in range(COUNT)))
+    yield best(Numerical(), distances, "best constant", (str(n / 4) for n in range(4, 41)))
+
+
+def grounding(rng: random.Random) -> Iterator[Line]:
+    """Spans, boxes, and both."""
+    from evr1_plugins.rewards.spatial_iou import SpatialIoU
+    from evr1_plugins.rewards.st_iou import SpatialTemporalIoU
+    from evr1_plugins.rewards.temporal_iou import TemporalIoU
+
+    golds = [_event(rng) for _ in range(COUNT)]
+    spans = records("temporal grounding", ({"time": gold["time"]} for gold in golds))
+    fixed = ({"time": [start, start + length]} for start in range(0, 40, 5) for length in (15, 30, 45) if start + length <= SECONDS)
+    yield from measure(TemporalIoU(), spans, {"the whole video": answering({"time": [0, SECONDS]})})
+    yield best(TemporalIoU(), spans, "best constant", fixed)
+    boxes = records("spatial grounding", ({"boxes": next(iter(gold["boxes"].values()))} for gold in golds))  # type: ignore[attr-defined]
+    whole, middle = [0, 0, WIDTH, HEIGHT], [_centred(share / 20) for share in range(4, 20)]
+    huge = [-1e9, -1e9, 1e9, 1e9]
+    yield from measure(
+        SpatialIoU(), boxes, {"the whole frame": answering({"boxes": whole}), "a huge box": answering({"boxes": huge})}
+    )
+    yield best(SpatialIoU(), boxes, "best constant", ({"boxes": box} for box in middle))
+    tubes = records("spatial temporal grounding", golds)
+    tricks = {
+        "the whole video and frame": answering({"time": [0, SECONDS], "boxes": {str(s): whole for s in range(SECONDS + 1)}}),
+        "the whole video, no boxes": answering({"time": [0, SECONDS]}),
+        "one perfect frame, whole video": peeking(lambda gold: {"time": [0, SECONDS], "boxes": _one_frame(gold)}),
+        "one perfect frame, right span": peeking(lambda gold: {"time": gold["time"], "boxes": _one_frame(gold)}),
+    }
+    yield from measure(SpatialTemporalIoU(), tubes, tricks)
+    tracks = records("tracking", ({"boxes": gold["boxes"]} for gold in golds))
+    tricks = {
+        "the whole frame, all seconds": answering({"boxes": {str(s): whole for s in range(SECONDS + 1)}}),
+        "one perfect frame": peeking(lambda gold: {"boxes": _one_frame(gold)}),
+    }
+    yield from measure(SpatialTemporalIoU(), tracks, tricks)
+
+
+def _event(rng: random.Random) -> dict[str, object]:
+    length = rng.randint(3, 18)
+    start = rng.randint(0, SECONDS - length)
+    width, height = rng.uniform(0.1, 0.6) * WIDTH, rng.uniform(0.1, 0.6) * HEIGHT
+    x, y = rng.uniform(0, WIDTH - width), rng.uniform(0, HEIGHT - height)
+    box = [round(side, 1) for side in (x, y, x + width, y + height)]
+    return {"time": [start, start + length], "boxes": {str(second): box for second in range(start, start + length + 1)}}
+
+
+def _centred(share: float) -> list[float]:
+    return [WIDTH * (1 - share) / 2, HEIGHT * (1 - share) / 2, WIDTH * (1 + share) / 2, HEIGHT * (1 + share) / 2]
+
+
+def _one_frame(gold: dict[str, object]) -> dict[str, object]:
+    boxes = gold["boxes"]
+    assert isinstance(boxes, dict)
+    return dict([next(iter(boxes.items()))])
+
+
+def lines() -> list[Line]:
+    """All lines, the same each time."""
+    rng = random.Random(0)
+    return [*choices(rng), *quantities(rng), *grounding(rng)]
+
+
+def table(measured: Sequence[Line]) -> str:
+    """Markdown."""
+    rows = [f"| {line.task} | {line.strategy} | {line.accuracy:.3f} | {line.total:.3f} |" for line in measured]
+    return "\n".join(["| task | strategy | accuracy | total |", "|---|---|---|---|", *rows])
+
+
+if __name__ == "__main__":
+    print(table(lines()))
