@@ -33,9 +33,10 @@ class Response:
 
 @frozen(kw_only=True)
 class Scored:
-    """``total``: the weighted reward. ``components``, unweighted: ``accuracy``, ``format``, ``overlong`` (in [-1, 0], when it is
-    on) and the parts that the reward declares. ``judged`` False: a judge gave no verdict, ``accuracy`` is None, and the numbers
-    are placeholders that must leave the statistics. ``note`` says why in a few words.
+    """``total``: the weighted reward. ``components``, unweighted: ``accuracy``, the parts that the reward declares, ``format``, and
+    ``overlong`` (in [-1, 0], when it is on). ``judged`` False: a judge gave no verdict; ``accuracy`` is None, its component and the
+    declared parts are missing, and ``total`` is a placeholder: the response must leave the statistics. ``note`` says why in a few
+    words; ``reward`` names the plugin.
     """
 
     total: float
@@ -197,19 +198,19 @@ class Scorer:
             )
 
     def _compose(self, name: str, item: RewardInput, result: RewardResult) -> Scored:
-        config, judged = self.config, result.accuracy is not None
-        components = {"accuracy": result.accuracy or 0.0, "format": self.form(name, item)}
-        total = config.accuracy_weight * components["accuracy"] + config.format_weight * components["format"]
+        config, accuracy = self.config, result.accuracy
+        components = {} if accuracy is None else {"accuracy": accuracy, **result.parts}
+        components["format"] = self.form(name, item)
+        total = config.accuracy_weight * (accuracy or 0.0) + config.format_weight * components["format"]
         if config.overlong_buffer:
             components["overlong"] = overlong(item.num_tokens, self.max_tokens, config.overlong_buffer)
             total += config.overlong_factor * components["overlong"]
-        components.update({part: result.parts.get(part, 0.0) for part in self.rewards[name].parts})
         return Scored(
-            total=self._weights[name] * total if judged else 0.0,
+            total=0.0 if accuracy is None else self._weights[name] * total,
             components=components,
-            accuracy=result.accuracy,
-            parsed=result.parsed and judged,
-            judged=judged,
+            accuracy=accuracy,
+            parsed=result.parsed and accuracy is not None,
+            judged=accuracy is not None,
             note=result.note,
             reward=name,
         )

@@ -140,6 +140,7 @@ def test_not_judged_is_not_wrong() -> None:
     assert not unjudged.judged
     assert unjudged.accuracy is None
     assert not unjudged.parsed
+    assert unjudged.components == {"format": 1.0}
     assert "out" in unjudged.note
 
 
