@@ -34,8 +34,9 @@ def work(tmp_path):
     return tmp_path
 
 
-def evr1(work, sites, *words, **environment):
-    env = {**os.environ, "PYTHONPATH": str(sites / "good"), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **environment}
+def evr1(work, sites, *words, dists=("good",), **environment):
+    path = os.pathsep.join(str(sites / dist) for dist in dists)
+    env = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **environment}
     command = [sys.executable, "-m", "evr1_core", *words]
     return subprocess.run(command, env=env, cwd=work, capture_output=True, text=True, timeout=300)
 
@@ -70,3 +71,19 @@ def test_its_failing_listener_ends_the_run_under_its_name(work, sites):
     assert expected in result.stderr
     assert "Traceback" not in result.stderr
     assert (work / "out" / "model" / "config.json").is_file()  # what was learned is kept
+
+
+@pytest.mark.slow
+def test_its_neighbours_do_no_harm(work, sites):
+    """Another package offers the same name, and the listener of a third does not fit this evr1."""
+    dists = ("good", "clash", "old")
+    result = evr1(work, sites, "run", "--set", "output=out", dists=dists)
+    assert result.returncode == 2
+    assert "evr1-test-clash/shout or evr1-test-good/shout" in result.stderr
+    assert not (work / "out").exists()
+    (work / "run.yaml").write_text(CONFIG.replace("shout:", "evr1-test-good/shout:"))
+    result = evr1(work, sites, "run", "--set", "output=out", dists=dists)
+    assert result.returncode == 0, result.stderr
+    note = "listener 'gramophone' (evr1-test-old 0.9) cannot be loaded: needs evr1<0.1, this is 0.1.0"
+    assert note in json.loads((work / "out" / "manifest.json").read_text())["notes"]
+    assert f"{note}; it is left out of this run" in result.stderr
