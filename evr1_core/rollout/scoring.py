@@ -58,8 +58,9 @@ def overlong(num_tokens: int, max_tokens: int, buffer: int) -> float:
 class Scorer:
     """Routes responses to the active rewards by problem type.
 
-    ``rewards`` and ``choices`` (weights) by name; ``distributions`` names, for messages, who ships a reward. Raises ClashError
-    when two rewards claim a task and ConfigError when the fallback is not among them.
+    ``rewards`` and ``choices`` (weights) by name; ``distributions`` names, for messages, who ships a reward. ``allow_bad_gold``:
+    responses to a record whose gold is broken are not judged, in place of an error. Raises ClashError when two rewards claim a task
+    and ConfigError when the fallback is not among them.
     """
 
     def __init__(
@@ -71,11 +72,13 @@ class Scorer:
         opens_thinking: bool = False,
         max_tokens: int,
         distributions: Mapping[str, str] | None = None,
+        allow_bad_gold: bool = False,
     ) -> None:
         self.rewards = dict(rewards)
         self.config = config
         self.opens_thinking = opens_thinking
         self.max_tokens = max_tokens
+        self.allow_bad_gold = allow_bad_gold
         self._weights = {name: choices[name].weight if name in choices else 1.0 for name in rewards}
         self._distributions = dict(distributions or {})
         self._by_task = self._routes()
@@ -174,13 +177,25 @@ class Scorer:
         reward = self.rewards[name]
         try:
             results = reward.score_batch(inputs)
-        except NotJudgedError:  # of one response: ask again one by one, so that the others keep their verdicts
-            results = [_score_one(reward, item) for item in inputs]
+        except (NotJudgedError, BadGoldError) as error:
+            if isinstance(error, BadGoldError) and not self.allow_bad_gold:
+                raise
+            results = [self._score_one(reward, item) for item in inputs]  # so that the others keep their verdicts
         if len(results) != len(inputs):
             raise PluginError(f"reward {self._named(name)} returned {len(results)} results for {len(inputs)} responses")
         for item, result in zip(inputs, results, strict=True):
             self._check(name, item.sample, result)
         return results
+
+    def _score_one(self, reward: Reward, item: RewardInput) -> RewardResult:
+        try:
+            return reward.score(item)
+        except NotJudgedError as error:
+            return RewardResult(accuracy=None, parsed=False, note=str(error))
+        except BadGoldError as error:
+            if not self.allow_bad_gold:
+                raise
+            return RewardResult(accuracy=None, parsed=False, note=str(error))
 
     def _check(self, name: str, sample: Sample, result: RewardResult) -> None:
         """Raises PluginError unless all numbers are finite, the accuracy is in [0, 1] and the parts are those declared."""
@@ -238,13 +253,6 @@ def score_all(scorer: Scorer, responses: Sequence[Response]) -> tuple[list[Score
             found.append(None)
             problems.append(str(error))
     return found, problems
-
-
-def _score_one(reward: Reward, item: RewardInput) -> RewardResult:
-    try:
-        return reward.score(item)
-    except NotJudgedError as error:
-        return RewardResult(accuracy=None, parsed=False, note=str(error))
 
 
 def _distribution(reward: Reward) -> str:

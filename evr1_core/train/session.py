@@ -10,14 +10,15 @@ from typing import Any, cast
 
 from attrs import frozen
 
-from evr1_core.api import Algorithm, BoxSpace, ConfigError, DataError, ModelError, ModelFamily, Reward, RolloutEngine, Sample
+from evr1_core.api import Algorithm, ConfigError, DataError, ModelError, ModelFamily, Reward, RolloutEngine, Sample
 from evr1_core.cache.frames import FrameCache
 from evr1_core.config.schema import RunConfig
 from evr1_core.data.prompts import PromptTemplates
 from evr1_core.data.records import read_samples
 from evr1_core.registry.catalog import Catalog
 from evr1_core.registry.hooks import Hooks
-from evr1_core.registry.loading import build_plugin, load_class
+from evr1_core.registry.loading import build_plugin, load_class, resolve
+from evr1_core.rollout.boxes import stand_in
 from evr1_core.rollout.preflight import preflight
 from evr1_core.rollout.prompts import PromptEncoder
 from evr1_core.rollout.scoring import Scorer
@@ -54,7 +55,13 @@ def build_scorer(config: RunConfig, opens_thinking: bool) -> Scorer:
         name: build_plugin("rewards", name, choice.options, place=f"rewards.{name}") for name, choice in config.rewards.items()
     }
     return Scorer(
-        rewards, config.rewards, config.reward, opens_thinking=opens_thinking, max_tokens=config.rollout.max_response_tokens
+        rewards,
+        config.rewards,
+        config.reward,
+        opens_thinking=opens_thinking,
+        max_tokens=config.rollout.max_response_tokens,
+        distributions={name: resolve("rewards", name).origin for name in rewards},
+        allow_bad_gold=config.data.allow_bad_gold,
     )
 
 
@@ -141,7 +148,7 @@ def build_encoder(config: RunConfig, family: ModelFamily, processor: Any, folder
 
 def check_golds(config: RunConfig, samples: Sequence[Sample], scorer: Scorer, family: ModelFamily) -> list[str]:
     """Preflight: raises DataError with every gold that does not score 1, or returns the list when the settings allow them."""
-    space = BoxSpace(kind="norm1000") if family.box_kind == "norm1000" else None
+    space = stand_in(family.box_kind)
     problems = preflight(samples, scorer, config.data.preflight_samples, box_space=lambda _: space)
     if problems and not config.data.allow_bad_gold:
         raise DataError([*problems, "mend these records, or train all the same with data.allow_bad_gold: true"])

@@ -189,3 +189,11 @@ def test_broken_gold_is_an_error_and_all_are_listed() -> None:
     scored, problems = score_all(scorer(), items)
     assert [one is None for one in scored] == [False, True, True]
     assert len(problems) == 2
+
+
+def test_broken_gold_that_is_allowed_is_not_judged() -> None:
+    one = Scorer({"echo": Echo()}, {}, RewardConfig(), max_tokens=1, allow_bad_gold=True)
+    good, broken = one.score([response("1"), Response(sample=record(answer="broken", uid="b1"), text="1")])
+    assert good.accuracy == 1.0
+    assert not broken.judged
+    assert "'b1'" in broken.note
