@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from evr1_core.api.clips import BoxSpace, Clip
+from evr1_core.api.samples import Sample
 
 
 def prediction_space(kind: Literal["norm1000", "resized"], clips: Sequence[Clip]) -> BoxSpace:
@@ -22,6 +23,9 @@ def prediction_space(kind: Literal["norm1000", "resized"], clips: Sequence[Clip]
     return BoxSpace(kind=kind, width=source[0], height=source[1], resized_width=int(width), resized_height=int(height))
 
 
-def stand_in(kind: Literal["norm1000", "resized"]) -> BoxSpace:
-    """A space with a made-up frame, for feeding golds back before any media were decoded: there and back cancels its size."""
+def expected_space(kind: Literal["norm1000", "resized"], sample: Sample) -> BoxSpace:
+    """The box space before any media are decoded, for feeding a gold back: a made-up frame where decoding will give the sizes (a
+    video), since there and back cancels them; no sizes where it will not."""
+    if not sample.media or sample.media[0].kind != "video":
+        return BoxSpace(kind=kind)
     return BoxSpace(kind=kind, width=1000, height=1000, resized_width=1000, resized_height=1000)

@@ -47,7 +47,11 @@ def score_groups(scorer: Scorer, groups: Sequence[Group]) -> list[list[Scored]]:
 
 def _answered(group: Group, response: Response) -> Answered:
     return Answered(
-        sample=group.prompt.sample, text=response.text, num_tokens=len(response.token_ids), truncated=response.truncated
+        sample=group.prompt.sample,
+        text=response.text,
+        num_tokens=len(response.token_ids),
+        truncated=response.truncated,
+        boxes=group.prompt.boxes,
     )
 
 

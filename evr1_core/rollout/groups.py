@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field, frozen
 
-from evr1_core.api import Clip, Encoded, ModelError, ModelFamily, Prompt, Rollout, Sample
+from evr1_core.api import BoxSpace, Clip, Encoded, ModelError, ModelFamily, Prompt, Rollout, Sample
+from evr1_core.rollout.boxes import prediction_space
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -15,13 +16,14 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True, eq=False)
 class EncodedPrompt:
-    """A sample as the model takes it; ``position_ids`` int64 ``[3, S]``."""
+    """A sample as the model takes it; ``position_ids`` int64 ``[3, S]``; ``boxes``: the space that the model writes boxes in."""
 
     sample: Sample
     text: str
     clips: tuple[Clip, ...]
     encoded: Encoded
     position_ids: Tensor
+    boxes: BoxSpace | None = None
 
     @property
     def num_tokens(self) -> int:
@@ -64,7 +66,14 @@ def encode_prompt(
             f"{sample.origin or sample.uid}: the prompt of {sample.uid!r} has {len(encoded.input_ids)} tokens, "
             f"more than rollout.max_prompt_tokens = {max_tokens}; raise it, or lower the frames or pixels in `frames`"
         )
-    return EncodedPrompt(sample=sample, text=text, clips=tuple(clips), encoded=encoded, position_ids=family.position_ids(encoded))
+    return EncodedPrompt(
+        sample=sample,
+        text=text,
+        clips=tuple(clips),
+        encoded=encoded,
+        position_ids=family.position_ids(encoded),
+        boxes=prediction_space(family.box_kind, clips),
+    )
 
 
 def _check_features(family: ModelFamily, sample: Sample, encoded: Encoded) -> None:

@@ -18,7 +18,7 @@ from evr1_core.data.records import read_samples
 from evr1_core.registry.catalog import Catalog
 from evr1_core.registry.hooks import Hooks
 from evr1_core.registry.loading import build_plugin, load_class, resolve
-from evr1_core.rollout.boxes import stand_in
+from evr1_core.rollout.boxes import expected_space
 from evr1_core.rollout.preflight import preflight
 from evr1_core.rollout.prompts import PromptEncoder
 from evr1_core.rollout.scoring import Scorer
@@ -148,8 +148,9 @@ def build_encoder(config: RunConfig, family: ModelFamily, processor: Any, folder
 
 def check_golds(config: RunConfig, samples: Sequence[Sample], scorer: Scorer, family: ModelFamily) -> list[str]:
     """Preflight: raises DataError with every gold that does not score 1, or returns the list when the settings allow them."""
-    space = stand_in(family.box_kind)
-    problems = preflight(samples, scorer, config.data.preflight_samples, box_space=lambda _: space)
+    problems = preflight(
+        samples, scorer, config.data.preflight_samples, box_space=lambda sample: expected_space(family.box_kind, sample)
+    )
     if problems and not config.data.allow_bad_gold:
         raise DataError([*problems, "mend these records, or train all the same with data.allow_bad_gold: true"])
     return problems

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from evr1_core.api import BoxSpace, Clip, VideoMetadata
-from evr1_core.rollout.boxes import prediction_space
+from evr1_core.api import BoxSpace, Clip, Media, Sample, VideoMetadata
+from evr1_core.rollout.boxes import expected_space, prediction_space
 
 META = VideoMetadata(
     fps=25.0,
@@ -30,3 +30,12 @@ def test_unknown_sizes() -> None:
     image = Clip(frames=torch.zeros(1, 3, 28, 56, dtype=torch.uint8))
     assert prediction_space("norm1000", [image]) == BoxSpace(kind="norm1000", resized_width=56, resized_height=28)
     assert prediction_space("norm1000", []) == BoxSpace(kind="norm1000")
+
+
+def test_before_decoding_only_a_video_promises_sizes() -> None:
+    def sample(*media: Media) -> Sample:
+        return Sample(uid="1", task="t", problem="", answer="", media=media)
+
+    assert expected_space("norm1000", sample(Media(kind="video", path="a.mp4"))).width > 0
+    assert expected_space("norm1000", sample(Media(kind="image", path="a.png"))) == BoxSpace(kind="norm1000")
+    assert expected_space("resized", sample()) == BoxSpace(kind="resized")
