@@ -16,8 +16,8 @@ DIRECTIONS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
 COUNTS = ("1", "2", "3")
 RADIUS = 0.13  # of a shape, as a share of the side of a frame
 TRAIL = 0.35  # length of the fading trail behind a shape
-SIZES = ((96, 96), (128, 128), (144, 144), (112, 112))  # width, height
-RATES = (8, 10, 12, 15)  # frames a second
+SIZES = ((64, 64), (80, 80), (96, 96), (112, 112))  # width, height
+RATES = (6, 8, 10)  # frames a second
 LENGTHS = (4, 5, 6)  # seconds
 NOISE = 12.0  # standard deviation of the pixel noise, of 255
 
@@ -99,7 +99,7 @@ def write_film(scene: Scene, path: Path) -> None:
 
     with av.open(str(path), "w") as container:
         stream: Any = container.add_stream(
-            "libx264", rate=Fraction(scene.fps), options={"preset": "veryfast", "crf": "18", "threads": "1"}
+            "libx264", rate=Fraction(scene.fps), options={"preset": "ultrafast", "crf": "18", "threads": "1"}
         )
         stream.width, stream.height, stream.pix_fmt = scene.width, scene.height, "yuv420p"
         for picture in draw(scene):
