@@ -84,11 +84,21 @@ def _hostile(sample: Sample) -> Iterator[RewardInput]:
         yield _item(sample, answer)
 
 
+def _timed(reward: Reward, item: RewardInput) -> tuple[RewardResult, float]:
+    """The result, and the seconds of the fastest of up to three calls: a busy machine is slow once, a slow reward always."""
+    seconds = float("inf")
+    for _ in range(3):
+        start = time.perf_counter()
+        result = reward.score(item)
+        seconds = min(seconds, time.perf_counter() - start)
+        if seconds <= SECONDS:
+            break
+    return result, seconds
+
+
 def _checked(reward: Reward, item: RewardInput) -> RewardResult:
     shown = "no answer" if item.answer is None else repr(item.answer[:40])
-    start = time.perf_counter()
-    result = reward.score(item)
-    seconds = time.perf_counter() - start
+    result, seconds = _timed(reward, item)
     where = f"{item.sample.uid}, {shown}"
     assert isinstance(result, RewardResult), f"{where}: score gave a {type(result).__name__}, not a RewardResult"
     assert seconds <= SECONDS, f"{where}: took {seconds:.1f} s"

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 from attrs import frozen
 
-from evr1_core.api import Algorithm, ConfigError, DataError, ModelError, ModelFamily, Reward, RolloutEngine, Sample
+from evr1_core.api import Algorithm, ConfigError, DataError, ModelError, ModelFamily, PluginLoadError, Reward, RolloutEngine, Sample
 from evr1_core.cache.frames import FrameCache
 from evr1_core.config.schema import RunConfig
 from evr1_core.data.prompts import PromptTemplates
 from evr1_core.data.records import read_samples
-from evr1_core.registry.catalog import Catalog
+from evr1_core.registry.catalog import Catalog, PluginRef
 from evr1_core.registry.hooks import Hooks
 from evr1_core.registry.loading import build_plugin, load_class, resolve
 from evr1_core.rollout.boxes import expected_space
@@ -82,13 +82,23 @@ def find_family(config: RunConfig) -> ModelFamily:
         return cast(ModelFamily, build_plugin("models", choice.name, choice.options, place="model.family"))
     model_type = read_model_type(config.model.path)
     refs = Catalog.scan().group("models")
-    serving = [ref for ref in refs if not ref.problem and model_type in load_class(ref).model_types]
+    broken: list[str] = []
+    serving = [ref for ref in refs if _serves(ref, model_type, broken)]
     if len(serving) != 1:
-        known = ", ".join(sorted({ref.name for ref in refs}))
+        known = ", ".join([*sorted({ref.name for ref in refs}), *broken])
         found = f"{len(serving)} families serve" if serving else "no installed family serves"
         raise ModelError(f"{config.model.path}: {found} model_type {model_type!r}; name one as model.family (installed: {known})")
     ref = serving[0]
     return cast(ModelFamily, build_plugin("models", f"{ref.dist}/{ref.name}", choice.options, place="model.family"))
+
+
+def _serves(ref: PluginRef, model_type: str, broken: list[str]) -> bool:
+    """The family serves the model type. One that cannot be loaded ends only runs that ask for it; why goes into ``broken``."""
+    try:
+        return model_type in load_class(ref).model_types
+    except PluginLoadError as error:
+        broken.append(str(error))
+        return False
 
 
 def read_model_type(folder: str) -> str:

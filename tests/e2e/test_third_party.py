@@ -75,7 +75,7 @@ def test_its_failing_listener_ends_the_run_under_its_name(work, sites):
 
 @pytest.mark.slow
 def test_its_neighbours_do_no_harm(work, sites):
-    """Another package offers the same name, and the listener of a third does not fit this evr1."""
+    """One offers the same name and a model family that cannot be imported, the listener of another does not fit this evr1."""
     dists = ("good", "clash", "old")
     result = evr1(work, sites, "run", "--set", "output=out", dists=dists)
     assert result.returncode == 2
