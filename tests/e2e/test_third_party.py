@@ -48,9 +48,12 @@ def test_a_run_uses_it(work, sites):
     assert result.returncode == 0, result.stderr
     assert journal.read_text().splitlines() == ["train 4", "val 2", "started", "step 1", "step 2", "ended None"]
     assert (work / "out" / "model" / "config.json").is_file()
-    written = "".join(path.read_text() for path in (work / "out").iterdir() if path.suffix in (".yaml", ".json"))
-    assert "evr1-test-good" in written
-    assert "0.3" in written
+    manifest = json.loads((work / "out" / "manifest.json").read_text())
+    assert manifest["listeners"] == ["evr1-test-good:journal 0.3"]
+    mine = {
+        (each["group"], each["name"]): each["version"] for each in manifest["plugins"] if each["distribution"] == "evr1-test-good"
+    }
+    assert mine == {("rewards", "shout"): "0.3", ("algorithms", "evr1-test-good/centred"): "0.3"}
 
 
 @pytest.mark.slow
