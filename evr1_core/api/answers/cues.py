@@ -13,7 +13,7 @@ ENDS = r"(?![A-Za-z0-9_]|['’-][A-Za-z0-9])"
 _CUE = re.compile(
     r"(?P<no>\b(?:wrong|incorrect|bad|not the|not an|not a) )?"
     r"(?:\b(?:final|best|correct|right|only) )?"
-    r"(?:\b(?:answer|(?:(?<=correct )|(?<=best )|(?<=right ))(?:option|choice))\b"
+    r"(?:\b(?:answer|(?:(?<=correct )|(?<=best )|(?<=right ))(?:option|choice))\b(?: (?:option|choice|letter)\b)?"
     r"(?: to (?:the|this) question)?(?P<link> ?(?:(?:is|are|was|would be|should be|must be|will be)\b)? ?[:=]?)"
     r"|(?:答案|正确选项|正確選項|故选|应选|答え)(?P<linked> ?(?:应该是|应为|是|为|為|は)? ?:?))"
     r"[ \n]?",

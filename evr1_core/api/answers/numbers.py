@@ -11,6 +11,7 @@ from itertools import chain
 from attrs import frozen
 
 from evr1_core.api.answers.extraction import Mode
+from evr1_core.api.answers.text import normalised
 
 SLACK = 1e-9  # 2.02 and 2 differ by 0.02
 _SMALL = (
@@ -111,7 +112,7 @@ def _prepared(text: str) -> str:
     """``text`` in NFKC with plain signs and fractions, without markup and the exponents of units."""
     text = _SUPERSCRIPT.sub(lambda m: "^" + unicodedata.normalize("NFKC", m.group()), _VULGAR.sub(" ", text))
     text = text.replace("\u202f", "").replace("\u2009", "").replace("\u00a0", " ")
-    text = unicodedata.normalize("NFKC", text).replace("⁄", "/")
+    text = normalised(text).replace("⁄", "/")
     text = text.translate({0x2212: "-", 0x2010: "-", 0x2011: "-"})
     text = _FRACTION.sub(r" \1/\2", text)
     return _MARKUP.sub("", _UNIT_POWER.sub("", text))

@@ -11,12 +11,18 @@ _WRAPPER = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|boxe
 _DELIMITER = re.compile(r"\\[()\[\]]|[{}$*`]")
 _BLANK = re.compile(r"[^\S\n]+")
 _LINES = re.compile(r" ?\n[ \n]*")
+_SENTENCES = {0xFDFA: "﷽", 0xFDFB: "﷽"}  # ligatures that NFKC spells out, in up to 18 letters
 END_MARKS = " \n.。!！,，;；:：…"
+
+
+def normalised(text: str) -> str:
+    """``text`` in NFKC, which unifies full-width letters and digits and the like; at most about six times as long."""
+    return unicodedata.normalize("NFKC", text.translate(_SENTENCES))
 
 
 def plain(text: str) -> str:
     r"""``text`` in NFKC without emphasis, code fences, ``\text{}``, ``\boxed{}`` and dollar signs; runs of blanks become one."""
-    text = _FENCE.sub(" ", unicodedata.normalize("NFKC", text))
+    text = _FENCE.sub(" ", normalised(text))
     text = _DELIMITER.sub("", _WRAPPER.sub("", _UNDERSCORE.sub("", text)))
     return _LINES.sub("\n", _BLANK.sub(" ", text)).strip()
 

@@ -33,6 +33,9 @@ STRICT = [
     ("Therefore, the final answer is: D", "D"),
     ("the correct option is C because of the kite", "C"),
     ("The answer is option B.", "B"),
+    ("Answer choice: C", "C"),
+    ("D is not the answer; the answer is C", "C"),
+    ("Final answer: B (not A)", "B"),
     ("答案：C", "C"),
     ("答案是c。", "C"),
     ("The answer is c, as seen", "C"),
@@ -75,6 +78,10 @@ STRICT = [
     ("i.e. the dog", None),
     ("b) another dog", None),
     ("D-day", None),
+    ("A and B are both visible", None),
+    ("Answer: B/C", None),
+    ("The answer is definitely visible", None),
+    ("I considered (A), but the last frame rules it out.", None),
 ]
 
 
