@@ -36,7 +36,7 @@ class _Finder:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None and spec.submodule_search_locations:
-            spec.loader = _Loader(spec.loader, Path(spec.submodule_search_locations[0]))  # type: ignore[assignment]
+            spec.loader = _Loader(spec.loader, Path(spec.submodule_search_locations[0]))
         return spec
 
 
@@ -67,12 +67,12 @@ def _prepare(folder: Path) -> None:
 
     for library in folder.glob("_C*.so"):
         try:
-            torch.ops.load_library(library)  # type: ignore[no-untyped-call]
+            torch.ops.load_library(library)
         except OSError:  # linked against libraries that this torch does not bring
             continue
         return
     if not _declared:
-        declarations = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
+        declarations = torch.library.Library("torchvision", "DEF")
         for schema in SCHEMAS:
-            declarations.define(schema)  # type: ignore[no-untyped-call]
+            declarations.define(schema)
         _declared.append(declarations)

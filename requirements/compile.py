@@ -65,7 +65,7 @@ def closure(lines: Iterable[str], resolved: Mapping[str, Mapping[str, Any]]) -> 
 
 def wanted(requirement: Requirement, extra: str) -> Iterator[tuple[str, str]]:
     """(name, extra) pairs of a requirement that applies here when ``extra`` of its owner is asked for."""
-    environment = {**default_environment(), "extra": extra}
+    environment = {key: str(value) for key, value in default_environment().items()} | {"extra": extra}
     if requirement.marker is None or requirement.marker.evaluate(environment):
         for each in ("", *requirement.extras):
             yield normalised(requirement.name), each

@@ -17,7 +17,7 @@ def check_engine(engine: RolloutEngine, family: ModelFamily, folder: Path) -> No
     one log-prob a token and no banned id; a seed fixes a request's draws whatever stands beside it; greedy is one answer."""
     from transformers import AutoProcessor
 
-    asyncio.run(_check(engine, family, folder, AutoProcessor.from_pretrained(folder, local_files_only=True)))  # type: ignore[no-untyped-call]
+    asyncio.run(_check(engine, family, folder, AutoProcessor.from_pretrained(folder, local_files_only=True)))
 
 
 async def _check(engine: RolloutEngine, family: ModelFamily, folder: Path, processor: object) -> None:

@@ -23,7 +23,7 @@ def check_model_family(family: ModelFamily, folder: Path) -> None:
     family.tiny(folder, seed=0)
     kind = json.loads((folder / "config.json").read_text("utf-8"))["model_type"]
     assert kind in family.model_types, f"the tiny checkpoint is a {kind!r}, the family serves {sorted(family.model_types)}"
-    processor = AutoProcessor.from_pretrained(folder, local_files_only=True)  # type: ignore[no-untyped-call]
+    processor = AutoProcessor.from_pretrained(folder, local_files_only=True)
     model = family.load(str(folder)).eval()
     clips = made_up_clips(family)
     encoded = family.encode(processor, family.render(processor, PROMPT, clips), clips)
