@@ -41,7 +41,9 @@ class FrameCache:
         if self._cache.mode != "off" and entry.is_file():
             return _load(entry)
         if self._cache.mode == "only":
-            raise MediaError(media.path, "not_cached", f"has no entry in {self._folder}; run `evr1 cache build`, or cache.mode: prefer")
+            raise MediaError(
+                media.path, "not_cached", f"has no entry in {self._folder}; run `evr1 cache build`, or cache.mode: prefer"
+            )
         clip = self._decoded(media)
         if self._cache.mode == "prefer":
             _store(clip, entry)
@@ -68,14 +70,16 @@ class FrameCache:
     def _planned(self, media: Media) -> _Planned:
         if media.kind == "image":
             picture = _picture(media.path)
-            height, width = image_size(*picture.shape[1:], self._frames, self._grid, media.path)
+            height, width = image_size(picture.shape[1], picture.shape[2], self._frames, self._grid, media.path)
             plan = Plan(num_frames=1, height=height, width=width, num_tokens=tokens(1, height, width, self._grid))
             return _Planned(plan=plan, meta=None)
         stream = decode.scan(media.path)
         low, high = media.span or (0.0, stream.duration)
         inside = [number for number, time in enumerate(stream.times) if low - 1e-6 <= time < high or time == low]
         if not inside:
-            raise MediaError(media.path, "empty_span", f"has no frame between {low:g} and {high:g} s; it is {stream.duration:g} s long")
+            raise MediaError(
+                media.path, "empty_span", f"has no frame between {low:g} and {high:g} s; it is {stream.duration:g} s long"
+            )
         times = [stream.times[number] for number in inside]
         length = min(high, stream.duration) - low
         count = num_frames(length, len(inside), self._frames)
@@ -101,7 +105,9 @@ class FrameCache:
         if planned.meta is None:
             return Clip(frames=_resized(_picture(media.path).unsqueeze(0), plan.height, plan.width))
         pictures = decode.decode(media.path, planned.meta.indices)
-        frames = [_resized(torch.from_numpy(picture).permute(2, 0, 1).unsqueeze(0), plan.height, plan.width) for picture in pictures]
+        frames = [
+            _resized(torch.from_numpy(picture).permute(2, 0, 1).unsqueeze(0), plan.height, plan.width) for picture in pictures
+        ]
         return Clip(frames=torch.cat(frames), meta=planned.meta)
 
 
@@ -141,4 +147,6 @@ def _load(entry: Path) -> Clip:
     meta = stored["meta"]
     if meta is None:
         return Clip(frames=stored["frames"])
-    return Clip(frames=stored["frames"], meta=VideoMetadata(**{**meta, "indices": tuple(meta["indices"]), "times": tuple(meta["times"])}))
+    return Clip(
+        frames=stored["frames"], meta=VideoMetadata(**{**meta, "indices": tuple(meta["indices"]), "times": tuple(meta["times"])})
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from evr1_core.api import Algorithm
 from evr1_core.api.errors import ConfigError, Evr1Error, ProblemsError
@@ -32,7 +33,7 @@ def check(config: RunConfig, *, files: bool = True) -> None:
         raise ConfigError(problems)
 
 
-def _plugins(config: RunConfig) -> Iterator[tuple[str, str, object, str]]:
+def _plugins(config: RunConfig) -> Iterator[tuple[str, str, Mapping[str, Any], str]]:
     if config.algorithm.name:
         yield "algorithms", config.algorithm.name, config.algorithm.options, "algorithm"
     for name, choice in config.rewards.items():

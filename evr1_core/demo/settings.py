@@ -16,7 +16,7 @@ def common(data: DemoData, seed: int) -> dict[str, Any]:
     """What the warm start and the reinforcement learning share."""
     return {
         "data": {"train": [str(data.train)], "val": [str(data.val)], "media_root": str(data.root)},
-        "frames": {"video_fps": 2.0, "video_min_pixels": 4096, "video_max_pixels": 4096},
+        "frames": {"video_fps": 2.0, "video_min_pixels": 9216, "video_max_pixels": 9216},
         "cache": {"folder": str(data.root.parent / "cache")},
         "rewards": {"temporal_iou": {}, "mcq": {}},
         "rollout": {"max_response_tokens": 24, "max_prompt_tokens": 512},
@@ -28,6 +28,7 @@ def common(data: DemoData, seed: int) -> dict[str, Any]:
 def warm_start(data: DemoData, seed: int) -> dict[str, Any]:
     """Supervised steps, stopped when the model is about half right."""
     settings = common(data, seed)
+    settings["data"]["train"] = [str(data.warm)]
     settings["train"] |= {"steps": 200, "prompts_per_step": 16, "groups_per_batch": 16, "lr": 2e-3, "warmup_steps": 20}
     return settings
 

@@ -49,7 +49,7 @@ class Trainer:
         policy: Policy,
         engine: RolloutEngine,
         encoder: PromptEncoder,
-        scorer: Scorer | None,
+        scorer: Scorer,
         mixer: Mixer,
         hooks: Hooks,
     ) -> None:
@@ -93,7 +93,6 @@ class Trainer:
             return Mixed(groups=groups, scores=[[Scored(total=0.0, components={}, accuracy=None, parsed=True)] for _ in groups])
         with timers.phase("gen"):
             groups = await sample_groups(self.engine, prompts, self._sampling, f"{self.config.train.seed}:{number}")
-        assert self.scorer is not None
         with timers.phase("reward"):
             scores = score_groups(self.scorer, groups)
             return self.mixer.mix(groups, scores) if self.config.mix.enabled else Mixed(groups=groups, scores=scores)

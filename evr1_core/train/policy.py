@@ -73,7 +73,7 @@ class Policy:
         for part in self._parts(work.groups):
             last = first + sum(len(group.responses) for group in part)
             loss = self._part_loss(algorithm, work, part, slice(first, last), tokens, sequences, sums)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             first = last
         return sums.means() | self.optimizer.step()
 
