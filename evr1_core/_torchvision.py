@@ -36,7 +36,7 @@ class _Finder:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None and spec.submodule_search_locations:
-            spec.loader = _Loader(spec.loader, Path(spec.submodule_search_locations[0]))
+            spec.loader = _Loader(spec.loader, Path(spec.submodule_search_locations[0]))  # type: ignore[assignment]
         return spec
 
 

@@ -120,7 +120,10 @@ def read_model_type(folder: str) -> str:
 def load_processor(folder: str) -> Any:
     """The checkpoint's processor, from disk alone. Raises ModelError, saying what is missing."""
     from transformers import AutoProcessor
+    from transformers.utils import logging
 
+    logging.set_verbosity_error()  # advice about resizing and sampling, which the cache has done already
+    logging.disable_progress_bar()
     present = {path.name for path in Path(folder).iterdir()}
     if not present & {"processor_config.json", "preprocessor_config.json"}:
         raise ModelError(f"model.path: {folder} holds no processor (processor_config.json or preprocessor_config.json)")
