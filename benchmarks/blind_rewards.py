@@ -143,7 +143,8 @@ def _event(rng: random.Random) -> dict[str, object]:
 
 
 def _centred(share: float) -> list[float]:
-    return [WIDTH * (1 - share) / 2, HEIGHT * (1 - share) / 2, WIDTH * (1 + share) / 2, HEIGHT * (1 + share) / 2]
+    x, y = round(WIDTH * (1 - share) / 2), round(HEIGHT * (1 - share) / 2)
+    return [x, y, WIDTH - x, HEIGHT - y]
 
 
 def _one_frame(gold: dict[str, object]) -> dict[str, object]:
