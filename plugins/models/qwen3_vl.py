@@ -11,7 +11,7 @@ from attrs import define
 from torch import Tensor, nn
 
 from evr1_core.api import Clip, Encoded, ModelBatch, ModelError, ModelFamily, PatchGrid, Prompt, VisionFeatures
-from evr1_plugins.models import _inputs, _mrope, _tiny
+from evr1_plugins.models import _inputs, _mrope, _patches, _tiny
 
 
 @define(kw_only=True)
@@ -26,7 +26,9 @@ class Qwen3VL(ModelFamily):
     def load(self, folder: str, *, dtype: str = "float32") -> nn.Module:
         from transformers import AutoModelForImageTextToText
 
-        return AutoModelForImageTextToText.from_pretrained(folder, dtype=getattr(torch, dtype), local_files_only=True)
+        module = AutoModelForImageTextToText.from_pretrained(folder, dtype=getattr(torch, dtype), local_files_only=True)
+        _patches.as_product(module.model.visual)
+        return module
 
     def banned_ids(self, processor: Any) -> frozenset[int]:
         return frozenset({processor.image_token_id, processor.video_token_id, processor.vision_start_token_id})
@@ -119,7 +121,8 @@ class Qwen3VL(ModelFamily):
         torch.manual_seed(seed)
         model = Qwen3VLForConditionalGeneration(config)
         import os
-        torch.nn.init.normal_(model.model.visual.pos_embed.weight, std=float(os.environ.get("PS","1.0")))
+
+        torch.nn.init.normal_(model.model.visual.pos_embed.weight, std=float(os.environ.get("PS", "1.0")))
         _tiny.set_generation(model, tokenizer)
         pixels = {"patch_size": self.grid.patch, "merge_size": self.grid.merge, "temporal_patch_size": self.grid.temporal}
         processor = Qwen3VLProcessor(

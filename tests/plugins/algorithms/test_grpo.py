@@ -64,7 +64,9 @@ def test_equal_rewards_in_float32_give_no_signal():
     assert not GRPO().advantages(batch).values.any()
 
 
-@pytest.mark.parametrize(("right", "good", "bad"), [(1, 2.47486673, -0.35355239), (4, 0.93541260, -0.93541260), (7, 0.35355239, -2.47486673)])
+@pytest.mark.parametrize(
+    ("right", "good", "bad"), [(1, 2.47486673, -0.35355239), (4, 0.93541260, -0.93541260), (7, 0.35355239, -2.47486673)]
+)
 def test_binary_groups_of_eight(right, good, bad):
     values = GRPO().advantages(score_batch([1.0] * right + [0.0] * (8 - right), [0] * 8, [1] * 8)).values[:, 0]
     assert values.tolist() == pytest.approx([good] * right + [bad] * (8 - right), abs=1e-6)

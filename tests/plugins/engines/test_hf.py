@@ -15,7 +15,12 @@ from evr1_plugins.engines._sampling import truncate
 from evr1_plugins.engines.hf import HuggingFaceEngine
 from tests.tiny import image_clip, tiny_folder, tiny_model, video_clip
 
-CLIPS = {"video": (video_clip(5, 64, 32),), "text": (), "image": (image_clip(64, 64),), "both": (image_clip(32, 32), video_clip(2, 64, 64))}
+CLIPS = {
+    "video": (video_clip(5, 64, 32),),
+    "text": (),
+    "image": (image_clip(64, 64),),
+    "both": (image_clip(32, 32), video_clip(2, 64, 64)),
+}
 
 
 def prompt_of(name):
@@ -45,7 +50,9 @@ def generate(requests, **options):
 def test_logprobs_are_those_of_a_training_forward():
     names = list(CLIPS)
     rollouts = generate([request(name, n=4, temperature=0.9, max_tokens=12, seed=number) for number, name in enumerate(names)])
-    groups = [Group(prompt=prompt_of(name), responses=[sampled(one) for one in own]) for name, own in zip(names, rollouts, strict=True)]
+    groups = [
+        Group(prompt=prompt_of(name), responses=[sampled(one) for one in own]) for name, own in zip(names, rollouts, strict=True)
+    ]
     family, processor, module = tiny_model()
     config = RunConfig(rollout=RolloutConfig(temperature=0.9, max_response_tokens=12))
     trained = Policy(module, family, processor, config, total_updates=1).logprobs(groups)
@@ -74,8 +81,12 @@ def test_greedy_is_what_transformers_generates():
 
 def test_draws_do_not_depend_on_the_company():
     alone = generate([request("video", n=3, max_tokens=8, seed=5)])
-    among = generate([request("text", n=2, max_tokens=5, seed=1), request("video", n=3, max_tokens=8, seed=5), request("both", seed=2)])
-    one_by_one = generate([request("text", n=2, max_tokens=5, seed=1), request("video", n=3, max_tokens=8, seed=5)], prompts_per_batch=1)
+    among = generate(
+        [request("text", n=2, max_tokens=5, seed=1), request("video", n=3, max_tokens=8, seed=5), request("both", seed=2)]
+    )
+    one_by_one = generate(
+        [request("text", n=2, max_tokens=5, seed=1), request("video", n=3, max_tokens=8, seed=5)], prompts_per_batch=1
+    )
     tokens = [rollout.token_ids for rollout in alone[0]]
     assert [rollout.token_ids for rollout in among[1]] == tokens
     assert [rollout.token_ids for rollout in one_by_one[1]] == tokens

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from evr1_core.api import Media, ModelBatch, Prompt
-from tests.tiny import image_clip, tiny_model, video_clip
+from tests.tiny import image_clip, tiny_folder, tiny_model, video_clip
 
 VIDEO = Media(kind="video", path="v.mp4")
 IMAGE = Media(kind="image", path="i.png")
@@ -32,7 +32,9 @@ def test_forward_is_the_models_own(case):
     family, processor, module, text, prompt = encoded(media, clips)
     images = [clip.frames[0] for clip in clips if clip.meta is None]
     videos = [clip for clip in clips if clip.meta is not None]
-    metadata = [{"fps": 1000.0, "frames_indices": [round(1000 * t) for t in clip.meta.times], "total_num_frames": 9000} for clip in videos]
+    metadata = [
+        {"fps": 1000.0, "frames_indices": [round(1000 * t) for t in clip.meta.times], "total_num_frames": 9000} for clip in videos
+    ]
     own = processor(
         text=[text],
         images=images or None,
@@ -69,6 +71,16 @@ def test_times_in_the_prompt_are_presentation_times():
     text = processor.tokenizer.decode(prompt.input_ids)
     assert "<0.3 seconds>" in text or "<0.4 seconds>" in text  # the mean of 0.0 and 0.7, rounded as the processor does
     assert "<3.0 seconds>" in text or "<2.9 seconds>" in text
+
+
+def test_patches_are_embedded_as_by_the_convolution():
+    from transformers import AutoModelForImageTextToText
+
+    _, _, module, _, prompt = encoded((VIDEO,), (video_clip(4, 64, 64),))
+    own = AutoModelForImageTextToText.from_pretrained(tiny_folder()).model.visual.patch_embed
+    assert own.state_dict().keys() == module.model.visual.patch_embed.state_dict().keys()
+    with torch.no_grad():
+        torch.testing.assert_close(module.model.visual.patch_embed(prompt.patches), own(prompt.patches), atol=1e-5, rtol=1e-5)
 
 
 def test_visual_tokens_cannot_be_sampled():
