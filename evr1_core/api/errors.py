@@ -6,11 +6,21 @@ plugin and keeps its traceback.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 class Evr1Error(Exception):
     """Bad input, bad configuration or a broken plugin: the message is meant for the person who started the run."""
+
+    def __reduce__(self) -> tuple[Any, ...]:  # errors cross process borders, whatever their constructors take
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(cls: type[Evr1Error], args: tuple[Any, ...], state: Mapping[str, Any]) -> Evr1Error:
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class ProblemsError(Evr1Error):
@@ -50,9 +60,6 @@ class MediaError(Evr1Error):
     def __init__(self, path: str, kind: str, reason: str) -> None:
         self.path, self.kind, self.reason = path, kind, reason
         super().__init__(f"{path}: {reason}")
-
-    def __reduce__(self) -> tuple[type[MediaError], tuple[str, str, str]]:  # it crosses process borders
-        return type(self), (self.path, self.kind, self.reason)
 
 
 class ModelError(Evr1Error):
