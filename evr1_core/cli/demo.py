@@ -10,7 +10,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("--output", type=Path, default=Path("demo"), help="folder for all that the demo makes (default: ./demo)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the films, the weights and the training")
-    parser.add_argument("--train-films", type=int, default=800, help="films to learn from (default: 800)")
+    parser.add_argument("--train-films", type=int, default=600, help="films to learn from (default: 600)")
     parser.add_argument("--val-films", type=int, default=80, help="films to be asked about, four questions each (default: 80)")
 
 

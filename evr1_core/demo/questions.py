@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,20 +15,31 @@ CHOICES = {
     "count": ("How many shapes are there?", COUNTS),
 }
 WHEN = "When are the shapes visible?"
+# The stored trajectories are those of a teacher that sees everything and often answers with the other letter of these pairs: after the
+# supervised steps the model looks and is half right, and what it should have answered is for the rewards to teach.
+CONFUSED = {"colour": ("blue", "yellow"), "direction": ("up", "down"), "count": ("2", "3")}
+WRONG = 0.65  # share of the teacher's answers that are wrong where it confuses
 
 
 def rows_of(scene: Scene, video: str) -> list[dict[str, Any]]:
-    """The four records of one film: three with choices and one to find the span. Each has a stored trajectory."""
+    """The four records of one film: three with choices and one to find the span. Each has a stored trajectory, right or not."""
     return [*(_choice(scene, video, kind) for kind in CHOICES), _span(scene, video)]
 
 
 def _choice(scene: Scene, video: str, kind: str) -> dict[str, Any]:
     question, options = CHOICES[kind]
     right = {"colour": scene.colour, "direction": scene.direction, "count": str(scene.count)}[kind]
-    letter = "ABCD"[options.index(right)]
-    return _row(scene, video, kind, "multiple choice", question, letter, letter) | {
+    letter, said = ("ABCD"[options.index(option)] for option in (right, _teacher(scene, kind, right)))
+    return _row(scene, video, kind, "multiple choice", question, letter, said) | {
         "options": [f"{label}. {option}" for label, option in zip("ABCD", options, strict=False)]
     }
+
+
+def _teacher(scene: Scene, kind: str, right: str) -> str:
+    """The option that the teacher chooses."""
+    pair = CONFUSED[kind]
+    wrong = random.Random(f"{scene.seed}:{kind}").random() < WRONG
+    return pair[1 - pair.index(right)] if right in pair and wrong else right
 
 
 def _span(scene: Scene, video: str) -> dict[str, Any]:
