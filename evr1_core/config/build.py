@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 import attrs
 
 from evr1_core.api.errors import ConfigError
+from evr1_core.config.convert import FAILED, Converter, Path, shown
+from evr1_core.config.schema import PluginChoice, RewardChoice
 
-Path = tuple[str, ...]
-_FAILED = object()  # the value could not be converted; the problem is written down
+
+@attrs.frozen
+class Problem:
+    """What is wrong with the setting at ``path``; ``text`` carries its place."""
+
+    path: Path
+    text: str
 
 
 def build(cls: type[Any], values: Any, *, place: str = "", origins: Mapping[Path, str] | None = None) -> Any:
@@ -21,189 +27,184 @@ def build(cls: type[Any], values: Any, *, place: str = "", origins: Mapping[Path
     ``values``: plain data, as YAML gives it. ``place`` stands before the key in messages; ``origins`` says for a path of keys which
     file and line, or flag, it comes from. Raises ConfigError with every problem found.
     """
-    builder = _Builder(place, origins or {})
-    built = builder.instance(cls, values, ())
+    builder = _Builder(cls, place, origins or {}, partly=False)
+    built = builder.value(cls, values, ())
     if builder.problems:
-        raise ConfigError(builder.problems)
+        raise ConfigError([problem.text for problem in builder.problems])
     return built
 
 
-class _Builder:
-    def __init__(self, place: str, origins: Mapping[Path, str]) -> None:
-        self._place, self._origins = place, origins
-        self.problems: list[str] = []
+def build_partly(cls: type[Any], values: Any, *, origins: Mapping[Path, str]) -> tuple[Any, list[Problem]]:
+    """An instance in which settings with problems have their defaults, and the problems: what else is wrong can then be told too.
+
+    For classes that have a default for every setting and do nothing but hold them.
+    """
+    builder = _Builder(cls, "", origins, partly=True)
+    built = builder.value(cls, values, ())
+    return (cls() if built is FAILED else built), builder.problems
+
+
+def located(path: Path, reason: str, origins: Mapping[Path, str], place: str = "") -> str:
+    """``file:line: dotted.key: reason``, with where the longest known part of the path comes from.
+
+    A flag that names just this setting says enough: ``--train: reason``.
+    """
+    dotted, shown_path = dotted_key(path, place), _shown_part(path)
+    for length in range(len(path), -1, -1):
+        origin = origins.get(path[:length])
+        if origin is not None:
+            own = origin.startswith("--") and length >= len(shown_path)
+            return f"{origin}: {reason}" if own else f"{origin}: {dotted}: {reason}"
+    return f"{dotted}: {reason}"
+
+
+def dotted_key(path: Path, place: str = "") -> str:
+    """``a.b.c``, without the number of a list's element; for the whole, ``settings``."""
+    return ".".join(filter(None, (place, *_shown_part(path)))) or "settings"
+
+
+def _shown_part(path: Path) -> Path:
+    return path[:-1] if path and path[-1].isdigit() else path
+
+
+class _Builder(Converter):
+    """Objects of attrs classes, and what is in them. With ``partly``, settings with problems are left at their defaults."""
+
+    def __init__(self, root: type[Any], place: str, origins: Mapping[Path, str], *, partly: bool) -> None:
+        self._root, self._place, self._origins, self._partly = root, place, origins, partly
+        self.problems: list[Problem] = []
+
+    def fail(self, path: Path, reason: str) -> Any:
+        self.problems.append(Problem(path, located(path, reason, self._origins, self._place)))
+        return FAILED
+
+    def attempt(self) -> _Builder:
+        return _Builder(self._root, self._place, self._origins, partly=False)
 
     def instance(self, cls: type[Any], values: Any, path: Path) -> Any:
         """An object of an attrs class from a mapping; fields that are not given keep their defaults."""
-        values = _shorthand(cls, values)
+        values = self._expanded(cls, values, path)
+        if values is FAILED:
+            return FAILED
         if not isinstance(values, Mapping):
-            return self._fail(path, f"must be a mapping of settings; is {_shown(values)}")
+            return self.fail(path, f"must be a mapping of settings; is {shown(values)}")
         fields = {field.alias or field.name: field for field in attrs.fields(cls) if field.init}
-        hints = get_type_hints(cls)
-        self._refuse_unknown(values, fields, path)
+        hints = get_type_hints(cls, include_extras=True)
         count = len(self.problems)
-        given = {
-            key: self.value(hints[field.name], values[key], (*path, key), optional=field.default is None)
-            for key, field in fields.items()
-            if key in values
-        }
+        self._refuse_unknown(values, fields, path)
+        given = {}
         for key, field in fields.items():
-            if key not in values and field.default is attrs.NOTHING:
-                self._fail((*path, key), "must be given")
+            if key in values:
+                given[key] = self.value(hints[field.name], values[key], (*path, key))
+            elif field.default is attrs.NOTHING:
+                given[key] = self.fail((*path, key), "must be given")
         if len(self.problems) > count:
-            return _FAILED
-        return self._checked(cls, fields, given, path)
+            given = {key: value for key, value in given.items() if value is not FAILED}
+            lacking = any(field.default is attrs.NOTHING and key not in given for key, field in fields.items())
+            if lacking or not self._partly:
+                return FAILED
+        return self._checked(cls, given, path)
 
-    def value(self, wanted: Any, value: Any, path: Path, *, optional: bool = False) -> Any:
-        """``value`` as the type ``wanted``."""
-        if wanted is Any:
-            return value
-        origin, arguments = get_origin(wanted), get_args(wanted)
-        if origin in (Union, types.UnionType):
-            return self._union(arguments, value, path)
-        if origin is Literal:
-            return value if value in arguments and type(value) is not float else self._not_among(arguments, value, path)
-        if attrs.has(wanted):
-            return self.instance(wanted, value, path)
-        if origin is tuple:
-            return self._tuple(arguments, value, path)
-        if origin is not None and issubclass(origin, Mapping):
-            return self._mapping(arguments, value, path)
-        if origin is not None and issubclass(origin, (list, Sequence, frozenset, set)):
-            return self._collection(origin, arguments, value, path)
-        return self._scalar(wanted, value, path)
-
-    def _checked(self, cls: type[Any], fields: Mapping[str, Any], given: dict[str, Any], path: Path) -> Any:
-        """The instance; a validator that refuses names its setting."""
+    def _checked(self, cls: type[Any], given: dict[str, Any], path: Path) -> Any:
+        """The instance, once every validator has been asked: the class itself would stop at the first that refuses."""
+        refused = set()
+        probe = object.__new__(cls)
+        for field in attrs.fields(cls):
+            key = field.alias or field.name
+            try:
+                value = _initial(field, given, probe)
+                if value is attrs.NOTHING:
+                    continue
+                object.__setattr__(probe, field.name, value)
+                if field.validator is not None and field.init:
+                    field.validator(probe, field, value)
+            except (ValueError, TypeError) as error:
+                self.fail((*path, key), _reason(error, getattr(probe, field.name, given.get(key))))
+                refused.add(key)
+        if refused and (not self._partly or not refused <= given.keys()):
+            return FAILED
         try:
-            return cls(**given)
+            return cls(**{key: value for key, value in given.items() if key not in refused})
         except (ValueError, TypeError) as error:
-            refused = next((key for key, field in fields.items() if key in given and _refuses(cls, field, given[key], given)), None)
-            where = (*path, refused) if refused else path
-            return self._fail(where, _reason(error, given.get(refused) if refused else None))
+            return self.fail(path, str(error))
+
+    def _expanded(self, cls: type[Any], values: Any, path: Path) -> Any:
+        """Short forms written out: a plugin by its name alone, a reward's options without the word `options`."""
+        if values is None:
+            return {}
+        if cls is PluginChoice and isinstance(values, str):
+            return {"name": values}
+        if cls is RewardChoice and isinstance(values, Mapping):
+            return self._reward(values, path)
+        return values
+
+    def _reward(self, values: Mapping[str, Any], path: Path) -> Any:
+        own = {key: value for key, value in values.items() if key in ("weight", "options")}
+        loose = {key: value for key, value in values.items() if key not in own}
+        options = own.get("options") or {}
+        if not loose or not isinstance(options, Mapping):
+            return own
+        if twice := sorted(str(key) for key in loose.keys() & options.keys()):
+            return self.fail((*path, twice[0]), "is given twice: under `options` and beside it")
+        return own | {"options": {**options, **loose}}
 
     def _refuse_unknown(self, values: Mapping[Any, Any], fields: Mapping[str, Any], path: Path) -> None:
         for key in values:
-            if key not in fields:
-                close = get_close_matches(str(key), fields, 1, 0.6)
-                near = f"; did you mean {self._dotted((*path, close[0]))}?" if close else f" (known: {', '.join(fields)})"
-                origin = self._origin((*path, str(key)))
-                self.problems.append(f"{origin}unknown key {self._dotted((*path, str(key)))}{near}")
+            if key in fields:
+                continue
+            unknown = (*path, str(key))
+            near = self._nearest(unknown, fields)
+            hint = f"; did you mean {near}?" if near else f" (known: {', '.join(fields) or 'none'})"
+            text = f"unknown key {dotted_key(unknown, self._place)}{hint}"
+            origin = next((self._origins[unknown[:n]] for n in range(len(unknown), 0, -1) if unknown[:n] in self._origins), "")
+            self.problems.append(Problem(unknown, f"{origin}: {text}" if origin else text))
 
-    def _union(self, arguments: tuple[Any, ...], value: Any, path: Path) -> Any:
-        if value is None and type(None) in arguments:
-            return None
-        choices = [argument for argument in arguments if argument is not type(None)]
-        for choice in choices[:-1]:
-            attempt = _Builder(self._place, self._origins)
-            converted = attempt.value(choice, value, path)
-            if not attempt.problems:
-                return converted
-        return self.value(choices[-1], value, path)
-
-    def _tuple(self, arguments: tuple[Any, ...], value: Any, path: Path) -> Any:
-        if len(arguments) == 2 and arguments[1] is Ellipsis:
-            return self._collection(tuple, arguments[:1], value, path)
-        if not isinstance(value, list | tuple) or len(value) != len(arguments):
-            return self._fail(path, f"must be a list of {len(arguments)} values; is {_shown(value)}")
-        pairs = enumerate(zip(arguments, value, strict=True))
-        return tuple(self.value(argument, each, (*path, str(place))) for place, (argument, each) in pairs)
-
-    def _collection(self, kind: Any, arguments: tuple[Any, ...], value: Any, path: Path) -> Any:
-        if isinstance(value, str):
-            value = [part.strip() for part in value.split(",") if part.strip()]
-        if not isinstance(value, list | tuple | set | frozenset):
-            return self._fail(path, f"must be a list; is {_shown(value)}")
-        make = kind if kind in (tuple, list, set, frozenset) else tuple
-        return make(self.value(arguments[0], each, (*path, str(place))) for place, each in enumerate(value))
-
-    def _mapping(self, arguments: tuple[Any, ...], value: Any, path: Path) -> Any:
-        if isinstance(value, str):
-            value = [part.strip() for part in value.split(",") if part.strip()]
-        if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value) and attrs.has(arguments[1]):
-            value = {each: {} for each in value}  # names alone: everything else by default
-        if not isinstance(value, Mapping):
-            return self._fail(path, f"must be a mapping; is {_shown(value)}")
-        return {str(key): self.value(arguments[1], each, (*path, str(key))) for key, each in value.items()}
-
-    def _scalar(self, wanted: Any, value: Any, path: Path) -> Any:
-        if wanted is bool:
-            return value if isinstance(value, bool) else self._fail(path, f"must be true or false; is {_shown(value)}")
-        if isinstance(value, bool):
-            return self._fail(path, f"must be {_NAMES.get(wanted, wanted)}; is {_shown(value)}")
-        if wanted is int and isinstance(value, int):
-            return value
-        if wanted is float and isinstance(value, int | float):
-            return float(value)
-        if wanted is str and isinstance(value, str):
-            return value
-        if wanted in (int, float) and isinstance(value, str):
-            try:
-                return wanted(value)  # YAML reads 1e-6 as text
-            except ValueError:
-                pass
-        return self._fail(path, f"must be {_NAMES.get(wanted, wanted)}; is {_shown(value)}")
-
-    def _not_among(self, arguments: tuple[Any, ...], value: Any, path: Path) -> Any:
-        close = get_close_matches(str(value), [str(argument) for argument in arguments], 1, 0.6)
-        near = f"; did you mean {close[0]}?" if close else ""
-        return self._fail(path, f"must be one of {', '.join(map(str, arguments))}; is {_shown(value)}{near}")
-
-    def _fail(self, path: Path, reason: str) -> Any:
-        self.problems.append(f"{self._origin(path)}{self._dotted(path)}: {reason}")
-        return _FAILED
-
-    def _dotted(self, path: Path) -> str:
-        return ".".join(filter(None, (self._place, *path))) or "settings"
-
-    def _origin(self, path: Path) -> str:
-        """Where the longest part of a path that is known comes from."""
-        for length in range(len(path), 0, -1):
-            if path[:length] in self._origins:
-                return f"{self._origins[path[:length]]}: "
-        return ""
+    def _nearest(self, path: Path, fields: Mapping[str, Any]) -> str:
+        """The known key that was probably meant: one spelt alike in the same place, or one of the same name elsewhere."""
+        if close := get_close_matches(path[-1], fields, 1, 0.6):
+            return dotted_key((*path[:-1], close[0]), self._place)
+        elsewhere = [other for other in leaves(self._root) if other[-1] == path[-1]]
+        return " or ".join(dotted_key(other, self._place) for other in elsewhere[:3])
 
 
-_NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+def leaves(cls: type[Any], path: Path = ()) -> list[Path]:
+    """The paths of all settings of an attrs class, those of nested classes in place of the classes."""
+    hints = get_type_hints(cls)
+    found: list[Path] = []
+    for field in attrs.fields(cls):
+        if field.init:
+            here = (*path, field.alias or field.name)
+            kind = hints[field.name]
+            found += leaves(kind, here) if attrs.has(kind) and kind is not PluginChoice else [here]
+    return found
 
 
-def _shorthand(cls: type[Any], values: Any) -> Any:
-    """A plugin may be given by its name alone."""
-    names = {field.name for field in attrs.fields(cls)}
-    if isinstance(values, str) and names == {"name", "options"}:
-        return {"name": values}
-    return {} if values is None else values
+def _initial(field: Any, given: Mapping[str, Any], probe: Any) -> Any:
+    """The value that the class would start from; NOTHING where there is none, or where it takes more than the value to tell."""
+    key = field.alias or field.name
+    value = given[key] if field.init and key in given else field.default
+    if isinstance(value, attrs.Factory):  # type: ignore[arg-type]
+        value = value.factory(probe) if value.takes_self else value.factory()
+    convert: Callable[[Any], Any] | None = field.converter
+    if convert is None or value is attrs.NOTHING:
+        return value
+    return attrs.NOTHING if isinstance(convert, attrs.Converter) else convert(value)
 
 
-def _shown(value: Any) -> str:
-    return "nothing" if value is None else repr(value) if not isinstance(value, Mapping) else "a mapping"
-
-
-def _refuses(cls: type[Any], field: Any, value: Any, given: Mapping[str, Any]) -> bool:
-    """This value alone makes the class refuse: its validator raises on an otherwise default object."""
-    if field.validator is None:
-        return False
-    required = {
-        other.alias or other.name: given.get(other.alias or other.name)
-        for other in attrs.fields(cls)
-        if other.init and other.default is attrs.NOTHING
-    }
-    try:
-        cls(**(required | {field.alias or field.name: value}))
-    except (ValueError, TypeError):
-        return True
-    return False
+_LIMITS = {
+    "must be > ": "must be above ",
+    "must be >= ": "must be at least ",
+    "must be < ": "must be below ",
+    "must be <= ": "must be at most ",
+}
 
 
 def _reason(error: Exception, value: Any) -> str:
+    """A validator's message in the words of all others."""
     text = str(error.args[0]) if error.args else str(error)
-    limits = {
-        "must be > ": "must be above ",
-        "must be >= ": "must be at least ",
-        "must be < ": "must be below ",
-        "must be <= ": "must be at most ",
-    }
-    for sign, words in limits.items():
+    for sign, words in _LIMITS.items():
         if sign in text:
-            return f"{words}{text.split(sign, 1)[1].split(':')[0]}; is {value!r}"
+            return f"{words}{text.split(sign, 1)[1].split(':')[0]}; is {shown(value)}"
+    if " must be in " in text:
+        return f"must be one of {', '.join(map(str, error.args[2]))}; is {shown(value)}"
     return text

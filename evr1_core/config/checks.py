@@ -1,97 +1,107 @@
-"""Checks across settings, and of what they name on disk: everything that can be told before torch is loaded."""
+"""Checks across settings, of the plugins they name, and of files: everything that can be told before a model is loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from evr1_core.api import Algorithm
-from evr1_core.api.errors import ConfigError, Evr1Error, ProblemsError
+from evr1_core.api.errors import ConfigError
+from evr1_core.config.build import located
+from evr1_core.config.choices import built, touches
 from evr1_core.config.schema import RunConfig
-from evr1_core.registry.loading import build_plugin
+from evr1_core.config.sources import Loaded
+
+Finding = tuple[str, str]  # dotted key, what is wrong
 
 
-def check(config: RunConfig, *, files: bool = True) -> None:
-    """Raises ConfigError with everything that keeps a run from starting. ``files`` False leaves out what must exist on disk."""
-    problems = [*_missing(config), *_contradictions(config)]
+def check(loaded: Loaded, *, files: bool = True) -> RunConfig:
+    """The settings, once nothing keeps a run from starting. Raises ConfigError with everything that does.
+
+    ``files`` False leaves out what must exist on disk.
+    """
+    config = loaded.config
+    problems = [problem.text for problem in loaded.problems]
+    broken = [problem.path for problem in loaded.problems]
+    plugins = built(loaded, broken)
+    problems += plugins.problems
+    found = [*_missing(config, plugins.algorithm), *_contradictions(config), *_for_algorithm(config, plugins.algorithm)]
     if files:
-        problems += _files(config)
-    algorithm = None
-    for group, name, options, place in _plugins(config):
-        try:
-            plugin = build_plugin(group, name, options, place=place)
-        except ProblemsError as error:
-            problems += error.problems
-        except Evr1Error as error:
-            problems.append(str(error))
-        else:
-            algorithm = plugin if group == "algorithms" else algorithm
-    if algorithm is not None:
-        problems += _for_algorithm(config, algorithm)
+        found += _files(config)
+    for key, reason in found:
+        path = tuple(key.split("."))
+        if not any(touches(path, other) for other in broken):  # a setting with a problem has its default, which says nothing
+            problems.append(located(path, reason, loaded.origins))
     if problems:
         raise ConfigError(problems)
+    return config
 
 
-def _plugins(config: RunConfig) -> Iterator[tuple[str, str, Mapping[str, Any], str]]:
-    if config.algorithm.name:
-        yield "algorithms", config.algorithm.name, config.algorithm.options, "algorithm"
-    for name, choice in config.rewards.items():
-        yield "rewards", name, choice.options, f"rewards.{name}"
-    for tracker in config.log.trackers:
-        yield "trackers", tracker.name, tracker.options, "log.trackers"
-
-
-def _missing(config: RunConfig) -> Iterator[str]:
+def _missing(config: RunConfig, algorithm: type[Algorithm] | None) -> Iterator[Finding]:
     needed = {
         "algorithm": (config.algorithm.name, "--algo"),
         "model.path": (config.model.path, "--model"),
         "data.train": (config.data.train, "--train"),
+        "rewards": (config.rewards or (algorithm is not None and not algorithm.rollouts and not config.data.val), "--rewards"),
     }
     for key, (value, flag) in needed.items():
         if not value:
-            yield f"{key}: must be given, in the configuration file or by {flag}"
-    if config.data.val and not config.rewards:
-        yield "rewards: must be given, by --rewards too, to score the validation records"
+            yield key, f"must be given, by {flag} or in the configuration file"
+    for number, tracker in enumerate(config.log.trackers):
+        if not tracker.name:
+            yield f"log.trackers.{number}.name", "must be given"
+    if not config.rollout.engine.name:
+        yield "rollout.engine.name", "must be given"
 
 
-def _contradictions(config: RunConfig) -> Iterator[str]:
-    frames, reward = config.frames, config.reward
+def _contradictions(config: RunConfig) -> Iterator[Finding]:
+    frames, reward, rollout, train = config.frames, config.reward, config.rollout, config.train
     if frames.video_min_frames > frames.video_max_frames:
-        yield f"frames.video_min_frames: {frames.video_min_frames} is more than video_max_frames = {frames.video_max_frames}"
+        yield "frames.video_min_frames", f"is {frames.video_min_frames}, more than video_max_frames = {frames.video_max_frames}"
     for kind in ("video", "image"):
         low, high = getattr(frames, f"{kind}_min_pixels"), getattr(frames, f"{kind}_max_pixels")
         if low is not None and low > high:
-            yield f"frames.{kind}_min_pixels: {low} is more than {kind}_max_pixels = {high}"
+            yield f"frames.{kind}_min_pixels", f"is {low}, more than {kind}_max_pixels = {high}"
     if not reward.accuracy_weight and not reward.format_weight:
-        yield "reward.accuracy_weight: one of accuracy_weight and format_weight must be above 0"
-    if reward.overlong_buffer >= config.rollout.max_response_tokens:
-        yield "reward.overlong_buffer: must be below rollout.max_response_tokens"
-    if config.rollout.top_p < 1 or config.rollout.top_k > 0:
+        yield "reward.accuracy_weight", "one of accuracy_weight and format_weight must be above 0"
+    if reward.fallback and reward.fallback not in config.rewards:
+        yield "reward.fallback", f"{reward.fallback!r} is not among the chosen rewards ({', '.join(config.rewards) or 'none'})"
+    if reward.overlong_buffer >= rollout.max_response_tokens:
+        yield "reward.overlong_buffer", f"must be below rollout.max_response_tokens = {rollout.max_response_tokens}"
+    if rollout.top_p < 1 or rollout.top_k > 0:
         yield (
-            "rollout.top_p: training needs samples of the whole distribution (top_p 1, top_k -1): "
-            "log-probabilities of a truncated one do not compare with the trainer's"
+            "rollout.top_p" if rollout.top_p < 1 else "rollout.top_k",
+            "training needs samples of the whole distribution (top_p 1, top_k -1): "
+            "log-probabilities of a truncated one do not compare with the trainer's",
+        )
+    if train.prompts_per_update and train.prompts_per_update > train.prompts_per_step:
+        yield "train.prompts_per_update", f"is {train.prompts_per_update}, more than prompts_per_step = {train.prompts_per_step}"
+    if config.val.every and not config.data.val:
+        yield "data.val", f"must be given: val.every = {config.val.every} asks for validation"
+
+
+def _for_algorithm(config: RunConfig, algorithm: type[Algorithm] | None) -> Iterator[Finding]:
+    if algorithm is not None and algorithm.rollouts and config.rollout.n < algorithm.min_group:
+        yield (
+            "rollout.n",
+            f"{config.algorithm.name} compares the responses to a prompt and needs {algorithm.min_group} or more; "
+            f"is {config.rollout.n}",
         )
 
 
-def _for_algorithm(config: RunConfig, algorithm: Algorithm) -> Iterator[str]:
-    name = config.algorithm.name
-    if not algorithm.rollouts:
-        return
-    if not config.rewards:
-        yield f"rewards: must be given, by --rewards too: {name} learns from rewards"
-    if config.rollout.n < algorithm.min_group:
-        yield f"rollout.n: {name} compares the responses to a prompt and needs {algorithm.min_group} or more; is {config.rollout.n}"
-
-
-def _files(config: RunConfig) -> Iterator[str]:
+def _files(config: RunConfig) -> Iterator[Finding]:
     for key, files in (("data.train", config.data.train), ("data.val", config.data.val)):
-        for file in files:
+        for number, file in enumerate(files):
             if not Path(file).is_file():
-                yield f"{key}: there is no file {file}"
+                yield f"{key}.{number}", f"there is no file {file}"
     for key, folder in (("data.media_root", config.data.media_root), ("data.templates", config.data.templates)):
         if folder and not Path(folder).is_dir():
-            yield f"{key}: there is no folder {folder}"
+            yield key, f"there is no folder {folder}"
     path = Path(config.model.path)
     if config.model.path and not (path / "config.json").is_file():
-        yield f"model.path: {path} is no checkpoint folder (config.json is missing); nothing is downloaded"
+        yield "model.path", f"{path} is no checkpoint folder (config.json is missing); nothing is downloaded"
+    output = Path(config.output)
+    if config.output and (output / "model").exists():
+        yield "output", f"{output} holds a finished run; choose another folder"
+    elif config.output and output.exists() and not output.is_dir():
+        yield "output", f"{output} is no folder"

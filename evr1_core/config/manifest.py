@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from evr1_core.config.schema import PluginChoice, RunConfig
+from evr1_core.config.choices import Choice, chosen
+from evr1_core.config.schema import RunConfig
 from evr1_core.config.sources import resolved
 from evr1_core.registry.loading import resolve
 
@@ -22,21 +24,10 @@ def manifest(config: RunConfig, notes: Sequence[str] = (), listeners: Sequence[s
     """Versions of packages, of every plugin that the settings name and of the listeners, and what was noted at the start."""
     return {
         "packages": _packages(),
-        "plugins": [_plugin(group, choice) for group, choice in chosen(config)],
+        "plugins": [_plugin(choice) for choice in chosen(config)],
         "listeners": list(listeners),
         "notes": list(notes),
     }
-
-
-def chosen(config: RunConfig) -> list[tuple[str, str]]:
-    """(group, name) of the plugins that the settings name."""
-    named: list[tuple[str, PluginChoice]] = [
-        ("algorithms", config.algorithm),
-        ("engines", config.rollout.engine),
-        ("models", config.model.family),
-        *(("trackers", choice) for choice in config.log.trackers),
-    ]
-    return [*((group, choice.name) for group, choice in named if choice.name), *(("rewards", name) for name in config.rewards)]
 
 
 def write_manifest(folder: Path, config: RunConfig, notes: Sequence[str] = (), listeners: Sequence[str] = ()) -> None:
@@ -60,12 +51,18 @@ def _packages() -> dict[str, str]:
     return found
 
 
-def _plugin(group: str, name: str) -> dict[str, str]:
-    ref = resolve(group, name)
-    return {"group": group, "name": name, "distribution": ref.dist, "version": ref.version, "target": ref.target}
+def _plugin(choice: Choice) -> dict[str, str]:
+    ref = resolve(choice.group, choice.name)
+    found = {"group": choice.group, "name": choice.name, "distribution": ref.dist, "version": ref.version, "target": ref.target}
+    if not ref.dist:  # a file has no version: its content says which one it was
+        found["sha256"] = sha256(Path(ref.target.rpartition(":")[0]).read_bytes()).hexdigest()
+    return found
 
 
 def _write(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -66,11 +66,19 @@ def load_class(ref: PluginRef) -> type[Any]:
     return cls
 
 
-def build_plugin(group: str, name: str, options: Mapping[str, Any], *, place: str, catalog: Catalog | None = None) -> Any:
+def build_plugin(
+    group: str,
+    name: str,
+    options: Mapping[str, Any],
+    *,
+    place: str,
+    catalog: Catalog | None = None,
+    origins: Mapping[tuple[str, ...], str] | None = None,
+) -> Any:
     """An instance of the plugin called ``name``, its options checked and converted like any setting.
 
     Raises PluginError (unknown name, clash, broken plugin) and ConfigError (options), both carrying ``place``: the setting or flag
-    that asked for the plugin.
+    that asked for the plugin. ``origins``: file and line, or flag, by the path of an option.
     """
     try:
         ref = resolve(group, name, catalog)
@@ -81,7 +89,7 @@ def build_plugin(group: str, name: str, options: Mapping[str, Any], *, place: st
     from evr1_core.config.build import build
 
     try:
-        return build(cls, options, place=place)
+        return build(cls, options, place=place, origins=origins)
     except Evr1Error:
         raise
     except Exception as error:  # the plugin's own code ran: whatever it raises is its failure, named
