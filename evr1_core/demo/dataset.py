@@ -34,7 +34,7 @@ class DemoData:
 
 
 def write_dataset(root: Path, *, train_films: int, val_films: int, seed: int) -> DemoData:
-    """Films as H.264 MP4 and their questions; no film serves both splits. ``footage`` asks about real clips, where there are any."""
+    """Films as H.264 MP4 and their questions; no film serves both splits. ``footage`` asks about real clips, if there are any."""
     generator = np.random.default_rng(seed)
     (root / "films").mkdir(parents=True, exist_ok=True)
     scenes = [random_scene(generator) for _ in range(train_films + val_films)]

@@ -15,8 +15,8 @@ CHOICES = {
     "count": ("How many shapes are there?", COUNTS),
 }
 WHEN = "When are the shapes visible?"
-# The stored trajectories are those of a teacher that sees everything and often answers with the other letter of these pairs: after the
-# supervised steps the model looks and is half right, and what it should have answered is for the rewards to teach.
+# The stored trajectories are those of a teacher that sees everything and often answers with the other letter of these pairs: after
+# the supervised steps the model looks and is half right, and what it should have answered is for the rewards to teach.
 CONFUSED = {"colour": ("blue", "yellow"), "direction": ("up", "down"), "count": ("2", "3")}
 WRONG = 0.65  # share of the teacher's answers that are wrong where it confuses
 

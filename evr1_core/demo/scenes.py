@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 COLOURS = {"red": (250, 80, 80), "green": (80, 240, 90), "blue": (90, 110, 255), "yellow": (230, 220, 60)}
 DIRECTIONS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
 COUNTS = ("1", "2", "3")
-RADIUS = 0.15  # of a shape, as a share of the side of a frame
-TRAIL = 0.35  # length of the fading trail behind a shape
+RADIUS = 0.13  # of a shape, as a share of the side of a frame: three in their lanes do not touch
 SIZES = ((64, 64), (80, 80), (96, 96), (112, 112))  # width, height
 RATES = (6, 8, 10)  # frames a second
 LENGTHS = (4, 5, 6)  # seconds
@@ -75,21 +74,20 @@ def draw(scene: Scene) -> NDArray[np.uint8]:
         time = index / scene.fps
         if scene.start <= time < scene.end:
             done = (time - scene.start) / (scene.end - scene.start)
-            cover = np.maximum.reduce([_cover(scene, done, lane) for lane in lanes])[..., None]
-            frame = (frame * (1 - cover) + np.array(COLOURS[scene.colour]) * cover).astype(np.uint8)
+            for lane in lanes:
+                frame[_covered(scene, done, lane)] = COLOURS[scene.colour]
         frames[index] = frame
     return frames
 
 
-def _cover(scene: Scene, done: float, lane: float) -> NDArray[np.float64]:
-    """How much (0 to 1) of each pixel one shape and its trail cover, ``done`` (0 to 1) of its way along and in its lane (0 to 1)."""
+def _covered(scene: Scene, done: float, lane: float) -> NDArray[np.bool_]:
+    """The pixels of one shape, ``done`` (0 to 1) of its way from the middle to the edge, in its lane (0 to 1) across."""
     dx, dy = DIRECTIONS[scene.direction]
     rows, columns = np.mgrid[: scene.height, : scene.width]
     x, y = (columns + 0.5) / scene.width, (rows + 0.5) / scene.height
     along = (x if dx > 0 else 1 - x) if dx else (y if dy > 0 else 1 - y)
     ahead, aside = along - (0.5 + 0.45 * done), (y if dx else x) - lane
-    body = ahead**2 + aside**2 < RADIUS**2 if scene.round_shapes else np.maximum(abs(ahead), abs(aside)) < RADIUS
-    return body.astype(np.float64)
+    return ahead**2 + aside**2 < RADIUS**2 if scene.round_shapes else np.maximum(abs(ahead), abs(aside)) < RADIUS
 
 
 def write_film(scene: Scene, path: Path) -> None:
