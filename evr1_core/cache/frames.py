@@ -50,6 +50,10 @@ class FrameCache:
             return _load(entry)
         return clip
 
+    def holds(self, media: Media) -> bool:
+        """The frames are stored, so that the file was readable. Raises MediaError when it is gone."""
+        return self._cache.mode != "off" and (self._folder / f"{self.key(media)}.pt").is_file()
+
     def plan(self, media: Media) -> Plan:
         """Frames, size and tokens that a file will have."""
         return self._planned(media).plan

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from evr1_core.api import ConfigError
 from evr1_core.config.schema import RunConfig
 from evr1_core.registry.hooks import load_hooks
@@ -20,7 +18,9 @@ def evaluate(config: RunConfig) -> Validation:
     processor = session.load_processor(config.model.path)
     scorer = session.build_scorer(config, family.opens_thinking(processor))
     scorer.check_tasks(records.val)
-    encoder = session.build_encoder(config, family, processor, Path(config.output))
+    clips = session.build_cache(config, family)
+    session.check_media(records.val, clips)
+    encoder = session.build_encoder(config, family, processor, clips)
     engine = session.build_engine(config)
     session.set_threads(config)
     try:

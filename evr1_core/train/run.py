@@ -46,7 +46,9 @@ def run(config: RunConfig) -> Path:
         notes += session.check_golds(config, [*records.train, *records.val], scorer, family)
     if not algorithm.rollouts or "offline" in algorithm.needs:
         _need_trajectories(records.train)
-    encoder = session.build_encoder(config, family, processor, folder)
+    clips = session.build_cache(config, family)
+    session.check_media([*records.train, *records.val], clips)
+    encoder = session.build_encoder(config, family, processor, clips)
     engine = session.build_engine(config)
     trackers = [_tracker(choice.name, choice.options) for choice in config.log.trackers]
     sampler = EpochSampler(len(records.train), config.train.prompts_per_step, seed=config.train.seed, shuffle=config.data.shuffle)

@@ -10,7 +10,19 @@ from typing import Any, cast
 
 from attrs import frozen
 
-from evr1_core.api import Algorithm, ConfigError, DataError, ModelError, ModelFamily, PluginLoadError, Reward, RolloutEngine, Sample
+from evr1_core.api import (
+    Algorithm,
+    ConfigError,
+    DataError,
+    Media,
+    MediaError,
+    ModelError,
+    ModelFamily,
+    PluginLoadError,
+    Reward,
+    RolloutEngine,
+    Sample,
+)
 from evr1_core.cache.frames import FrameCache
 from evr1_core.config.schema import RunConfig
 from evr1_core.data.prompts import PromptTemplates
@@ -146,10 +158,14 @@ def load_model(config: RunConfig, family: ModelFamily) -> Any:
         raise ModelError(f"model.path: the model in {config.model.path} cannot be loaded: {error}") from error
 
 
-def build_encoder(config: RunConfig, family: ModelFamily, processor: Any, folder: Path) -> PromptEncoder:
-    """Templates, frame cache and family behind one call. ``folder``: the run folder, beside which the cache lies unless named."""
-    cache_folder = Path(config.cache.folder) if config.cache.folder else folder.parent / "cache"
-    clips = FrameCache(config.cache, config.frames, family.grid, media_root=Path(config.data.media_root), folder=cache_folder)
+def build_cache(config: RunConfig, family: ModelFamily) -> FrameCache:
+    """The frame cache of a run; it lies beside the run folder unless it is named."""
+    folder = Path(config.cache.folder) if config.cache.folder else Path(config.output).parent / "cache"
+    return FrameCache(config.cache, config.frames, family.grid, media_root=Path(config.data.media_root), folder=folder)
+
+
+def build_encoder(config: RunConfig, family: ModelFamily, processor: Any, clips: FrameCache) -> PromptEncoder:
+    """Templates, frames and family behind one call."""
     return PromptEncoder(
         family=family,
         processor=processor,
@@ -167,6 +183,29 @@ def check_golds(config: RunConfig, samples: Sequence[Sample], scorer: Scorer, fa
     if problems and not config.data.allow_bad_gold:
         raise DataError([*problems, "mend these records, or train all the same with data.allow_bad_gold: true"])
     return problems
+
+
+def check_media(samples: Sequence[Sample], clips: FrameCache) -> None:
+    """Raises DataError with every sample whose files cannot be decoded; those with a cache entry could."""
+    reasons: dict[Media, str | None] = {}
+    problems = []
+    for sample in samples:
+        for media in sample.media:
+            if media not in reasons:
+                reasons[media] = _unreadable(media, clips)
+            if reasons[media]:
+                problems.append(f"{sample.origin}: record {sample.uid!r}: {reasons[media]}")
+    if problems:
+        raise DataError(problems)
+
+
+def _unreadable(media: Media, clips: FrameCache) -> str | None:
+    try:
+        if not clips.holds(media):
+            clips.plan(media)
+    except MediaError as error:
+        return str(error)
+    return None
 
 
 class EngineRunner:
