@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -14,7 +16,10 @@ from evr1_core.api import Tracker
 
 @define(kw_only=True)
 class JsonLines(Tracker):
-    """``metrics.jsonl``: one line a step, flushed at once. Tables become ``NAME/step-N.txt``, for people to read."""
+    """``metrics.jsonl``: one line a step, flushed at once; a value that is not finite is ``null``.
+
+    Tables become ``samples/NAME-STEP.txt``, for people to read, and ``samples/NAME-STEP.jsonl``.
+    """
 
     api = 1
 
@@ -27,17 +32,20 @@ class JsonLines(Tracker):
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         assert self._file is not None
-        self._file.write(json.dumps({"step": step, **metrics}) + "\n")
+        finite = {name: value if math.isfinite(value) else None for name, value in metrics.items()}
+        self._file.write(json.dumps({"step": step, **finite}) + "\n")
         self._file.flush()
 
     def rows(self, step: int, name: str, table: Sequence[Mapping[str, Any]]) -> None:
-        path = self._folder / name / f"step-{step}.txt"
+        path = self._folder / "samples" / f"{name}-{step}"
         path.parent.mkdir(exist_ok=True)
-        path.write_text("\n".join(_readable(row) for row in table), encoding="utf-8")
+        _write(path.with_suffix(".txt"), "\n".join(_readable(row) for row in table))
+        _write(path.with_suffix(".jsonl"), "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in table))
 
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
+            self._file = None
 
 
 def _readable(row: Mapping[str, Any]) -> str:
@@ -47,3 +55,10 @@ def _readable(row: Mapping[str, Any]) -> str:
         text = f"{value:.4g}" if isinstance(value, float) else str(value)
         lines.append(f"{name}: {text}" if "\n" not in text else f"{name}:\n    " + text.replace("\n", "\n    "))
     return "\n".join([*lines, "-" * 80, ""])
+
+
+def _write(path: Path, text: str) -> None:
+    """The whole file or none; text that is no valid Unicode is written with escapes."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
+    temporary.replace(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +18,18 @@ class TensorBoard(Tracker):
 
     api = 1
 
+    flush_secs: int = field(default=30, metadata={"help": "seconds until values are on disk at the latest"})
     _writer: Any = field(default=None, init=False)
 
+    def __attrs_post_init__(self) -> None:
+        """Says that TensorBoard is missing when the run is checked, not when its model is loaded."""
+        if find_spec("tensorboard") is None:
+            raise PluginError("tensorboard is not installed: pip install 'evr1[trackers]', or leave it out of log.trackers")
+
     def start(self, config: Mapping[str, Any], folder: Path, total_steps: int) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
-            raise PluginError(
-                "trackers/tensorboard needs tensorboard: pip install 'evr1[trackers]', or leave it out of log.trackers"
-            ) from error
-        self._writer = SummaryWriter(str(folder / "tensorboard"))
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer = SummaryWriter(str(folder / "tensorboard"), flush_secs=self.flush_secs)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         for name, value in metrics.items():
