@@ -43,7 +43,7 @@ class Console(Tracker):
 
     def start(self, config: Mapping[str, Any], folder: Path, total_steps: int) -> None:
         self._total, self._folder, self._started = total_steps, folder, time.monotonic()
-        self._terminal.print(f"run folder: {folder}", highlight=False)
+        self._terminal.print(f"run folder: {folder}", highlight=False, markup=False, soft_wrap=True)
         if self._terminal.is_terminal:
             self._progress = Progress(
                 TextColumn("step"),
@@ -75,7 +75,7 @@ class Console(Tracker):
             self._progress.stop()
         if self._last:
             self._terminal.print(self._table())
-            self._terminal.print(f"results: {self._folder}", highlight=False)
+            self._terminal.print(f"results: {self._folder}", highlight=False, markup=False, soft_wrap=True)
 
     def _left(self, step: int) -> str:
         if not step:
