@@ -120,9 +120,7 @@ class Qwen3VL(ModelFamily):
         )
         torch.manual_seed(seed)
         model = Qwen3VLForConditionalGeneration(config)
-        import os
-
-        torch.nn.init.normal_(model.model.visual.pos_embed.weight, std=float(os.environ.get("PS", "1.0")))
+        torch.nn.init.normal_(model.model.visual.pos_embed.weight)  # as large as patches: where is learned as fast as what
         _tiny.set_generation(model, tokenizer)
         pixels = {"patch_size": self.grid.patch, "merge_size": self.grid.merge, "temporal_patch_size": self.grid.temporal}
         processor = Qwen3VLProcessor(
