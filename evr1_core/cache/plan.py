@@ -60,11 +60,16 @@ def _nearest(times: Sequence[float], target: float) -> int:
 
 def video_size(height: int, width: int, count: int, config: FramesConfig, grid: PatchGrid, path: str) -> tuple[int, int]:
     """(height, width) of the kept frames of a video."""
+    least, most = frame_limits(count, config, grid)
+    return fit(height, width, least, most, grid.factor, path)
+
+
+def frame_limits(count: int, config: FramesConfig, grid: PatchGrid) -> tuple[int, int]:
+    """(least, most) pixels of one of ``count`` frames: the total is shared out, but no frame falls below its minimum for that."""
     unit = grid.factor**2
     least = config.video_min_pixels or min(MIN_TOKENS["video"] * unit, config.video_max_pixels)
     share = min(MAX_TOKENS_PER_FRAME * unit, config.video_total_pixels * grid.temporal / count)
-    most = min(config.video_max_pixels, max(share, int(1.05 * least)))
-    return fit(height, width, least, int(most), grid.factor, path)
+    return least, int(min(config.video_max_pixels, max(share, int(1.05 * least))))
 
 
 def image_size(height: int, width: int, config: FramesConfig, grid: PatchGrid, path: str) -> tuple[int, int]:
