@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from difflib import get_close_matches
 from typing import Any, get_type_hints
 
@@ -59,12 +59,12 @@ def located(path: Path, reason: str, origins: Mapping[Path, str], place: str = "
 
 
 def dotted_key(path: Path, place: str = "") -> str:
-    """``a.b.c``, without the number of a list's element; for the whole, ``settings``."""
-    return ".".join(filter(None, (place, *_shown_part(path)))) or "settings"
+    """``a.b[0].c``, without the number of a list's element at the end; for the whole, ``settings``."""
+    return ".".join(filter(None, (place, *_shown_part(path)))).replace(".[", "[") or "settings"
 
 
 def _shown_part(path: Path) -> Path:
-    return path[:-1] if path and path[-1].isdigit() else path
+    return path[:-1] if path and path[-1].startswith("[") else path
 
 
 class _Builder(Converter):
@@ -98,16 +98,21 @@ class _Builder(Converter):
                 given[key] = self.value(hints[field.name], values[key], (*path, key))
             elif field.default is attrs.NOTHING:
                 given[key] = self.fail((*path, key), "must be given")
-        if len(self.problems) > count:
-            given = {key: value for key, value in given.items() if value is not FAILED}
-            lacking = any(field.default is attrs.NOTHING and key not in given for key, field in fields.items())
-            if lacking or not self._partly:
-                return FAILED
-        return self._checked(cls, given, path)
+        failed = {key for key, value in given.items() if value is FAILED}
+        kept = {key: value for key, value in given.items() if key not in failed}
+        refused = self._refused(cls, kept, failed, path)
+        kept = {key: value for key, value in kept.items() if key not in refused}
+        lacking = any(field.default is attrs.NOTHING and key not in kept for key, field in fields.items())
+        if len(self.problems) > count and (lacking or not self._partly or not refused <= given.keys()):
+            return FAILED
+        try:
+            return cls(**kept)
+        except (ValueError, TypeError) as error:
+            return self.fail(path, str(error))
 
-    def _checked(self, cls: type[Any], given: dict[str, Any], path: Path) -> Any:
-        """The instance, once every validator has been asked: the class itself would stop at the first that refuses."""
-        refused = set()
+    def _refused(self, cls: type[Any], given: Mapping[str, Any], failed: Set[str], path: Path) -> set[str]:
+        """The keys that validators refuse. Every validator is asked: the class itself would stop at the first that refuses."""
+        refused: set[str] = set()
         probe = object.__new__(cls)
         for field in attrs.fields(cls):
             key = field.alias or field.name
@@ -116,17 +121,15 @@ class _Builder(Converter):
                 if value is attrs.NOTHING:
                     continue
                 object.__setattr__(probe, field.name, value)
-                if field.validator is not None and field.init:
+                if field.validator is not None and field.init and key not in failed:
                     field.validator(probe, field, value)
             except (ValueError, TypeError) as error:
                 self.fail((*path, key), _reason(error, getattr(probe, field.name, given.get(key))))
                 refused.add(key)
-        if refused and (not self._partly or not refused <= given.keys()):
-            return FAILED
-        try:
-            return cls(**{key: value for key, value in given.items() if key not in refused})
-        except (ValueError, TypeError) as error:
-            return self.fail(path, str(error))
+            except AttributeError:
+                if not failed:  # else it looked at a setting that has no value, which is reported already
+                    raise
+        return refused
 
     def _expanded(self, cls: type[Any], values: Any, path: Path) -> Any:
         """Short forms written out: a plugin by its name alone, a reward's options without the word `options`."""
@@ -156,8 +159,14 @@ class _Builder(Converter):
             near = self._nearest(unknown, fields)
             hint = f"; did you mean {near}?" if near else f" (known: {', '.join(fields) or 'none'})"
             text = f"unknown key {dotted_key(unknown, self._place)}{hint}"
-            origin = next((self._origins[unknown[:n]] for n in range(len(unknown), 0, -1) if unknown[:n] in self._origins), "")
+            origin = self._nearest_origin(unknown)
             self.problems.append(Problem(unknown, f"{origin}: {text}" if origin else text))
+
+    def _nearest_origin(self, path: Path) -> str:
+        """Where a path, or else what holds it, or else the first thing below it comes from."""
+        above = [self._origins[path[:length]] for length in range(len(path), -1, -1) if path[:length] in self._origins]
+        below = [origin for known, origin in self._origins.items() if known[: len(path)] == path]
+        return next(iter([*above, *below]), "")
 
     def _nearest(self, path: Path, fields: Mapping[str, Any]) -> str:
         """The known key that was probably meant: one spelt alike in the same place, or one of the same name elsewhere."""

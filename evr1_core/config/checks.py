@@ -9,6 +9,7 @@ from evr1_core.api import Algorithm
 from evr1_core.api.errors import ConfigError
 from evr1_core.config.build import located
 from evr1_core.config.choices import built, touches
+from evr1_core.config.convert import index
 from evr1_core.config.schema import RunConfig
 from evr1_core.config.sources import Loaded
 
@@ -49,7 +50,7 @@ def _missing(config: RunConfig, algorithm: type[Algorithm] | None) -> Iterator[F
             yield key, f"must be given, by {flag} or in the configuration file"
     for number, tracker in enumerate(config.log.trackers):
         if not tracker.name:
-            yield f"log.trackers.{number}.name", "must be given"
+            yield f"log.trackers.{index(number)}.name", "must be given"
     if not config.rollout.engine.name:
         yield "rollout.engine.name", "must be given"
 
@@ -93,7 +94,7 @@ def _files(config: RunConfig) -> Iterator[Finding]:
     for key, files in (("data.train", config.data.train), ("data.val", config.data.val)):
         for number, file in enumerate(files):
             if not Path(file).is_file():
-                yield f"{key}.{number}", f"there is no file {file}"
+                yield f"{key}.{index(number)}", f"there is no file {file}"
     for key, folder in (("data.media_root", config.data.media_root), ("data.templates", config.data.templates)):
         if folder and not Path(folder).is_dir():
             yield key, f"there is no folder {folder}"

@@ -9,8 +9,8 @@ from attrs import frozen
 
 from evr1_core.api import Algorithm
 from evr1_core.api.errors import Evr1Error, ProblemsError
-from evr1_core.config.build import located
-from evr1_core.config.convert import Path
+from evr1_core.config.build import dotted_key, located
+from evr1_core.config.convert import Path, index
 from evr1_core.config.schema import RunConfig
 from evr1_core.config.sources import Loaded
 from evr1_core.registry.catalog import Catalog
@@ -35,7 +35,7 @@ def chosen(config: RunConfig) -> Iterator[Choice]:
         (("algorithm",), "algorithms", config.algorithm),
         (("rollout", "engine"), "engines", config.rollout.engine),
         (("model", "family"), "models", config.model.family),
-        *((("log", "trackers", str(number)), "trackers", tracker) for number, tracker in enumerate(config.log.trackers)),
+        *((("log", "trackers", index(number)), "trackers", tracker) for number, tracker in enumerate(config.log.trackers)),
     ]
     for path, group, plugin in named:
         if plugin.name:
@@ -94,7 +94,7 @@ def _try(choice: Choice, catalog: Catalog, origins: Mapping[Path, str]) -> None:
 
 def _place(choice: Choice) -> str:
     """What stands before an option in messages. A reward's options may stand without the word `options`."""
-    return ".".join(choice.path if choice.group == "rewards" else (*choice.path, "options"))
+    return dotted_key(choice.path if choice.group == "rewards" else (*choice.path, "options"))
 
 
 def _below(choice: Choice, origins: Mapping[Path, str]) -> dict[Path, str]:

@@ -86,7 +86,7 @@ class Converter(ABC):
         if not isinstance(value, list | tuple) or len(value) != len(arguments):
             return self.fail(path, f"must be a list of {len(arguments)} values; is {shown(value)}")
         parts = [
-            self.value(argument, each, (*path, str(number)))
+            self.value(argument, each, (*path, index(number)))
             for number, (argument, each) in enumerate(zip(arguments, value, strict=True))
         ]
         return FAILED if any(part is FAILED for part in parts) else tuple(parts)
@@ -95,13 +95,14 @@ class Converter(ABC):
         value = _split(value)
         if not isinstance(value, list | tuple | set | frozenset):
             return self.fail(path, f"must be a list; is {shown(value)}")
-        parts = [self.value(wanted, each, (*path, str(number))) for number, each in enumerate(value)]
+        parts = [self.value(wanted, each, (*path, index(number))) for number, each in enumerate(value)]
         if any(part is FAILED for part in parts):
             return FAILED
         make = kind if kind in (tuple, list, set, frozenset) else frozenset if issubclass(kind, Set) else tuple
         return make(parts)
 
     def _mapping(self, arguments: tuple[Any, ...], value: Any, path: Path) -> Any:
+        value = {} if value is None else value  # a section without content, as `rewards:`
         if attrs.has(arguments[1]):
             value = self._by_name(value, path)
         if value is FAILED:
@@ -155,6 +156,11 @@ def _plain(wanted: Any, value: Any) -> Any:
 def _split(value: Any) -> Any:
     """Text with commas as a list."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def index(number: int) -> str:
+    """An element of a list as part of a path."""
+    return f"[{number}]"
 
 
 def shown(value: Any) -> str:

@@ -10,6 +10,7 @@ import yaml
 from evr1_core.api.errors import ConfigError
 from evr1_core.config.build import Problem
 from evr1_core.config.convert import Path as KeyPath
+from evr1_core.config.convert import index
 
 
 def read_yaml(file: Path) -> tuple[dict[str, Any], dict[KeyPath, str], list[Problem]]:
@@ -56,7 +57,7 @@ class _Notes:
         self._open.append(node)
         if isinstance(node, yaml.SequenceNode):
             for number, each in enumerate(node.value):
-                self._note(each, (*path, str(number)), each)
+                self._note(each, (*path, index(number)), each)
         elif isinstance(node, yaml.MappingNode):
             seen: set[str] = set()
             for key, value in node.value:
