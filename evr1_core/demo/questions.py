@@ -11,14 +11,14 @@ from evr1_core.demo.scenes import COLOURS, COUNTS, DIRECTIONS, Scene
 
 CHOICES = {
     "colour": ("What colour are the shapes?", tuple(COLOURS)),
-    "direction": ("Which way do the shapes move?", tuple(DIRECTIONS)),
+    "direction": ("Which way do the shapes move?", DIRECTIONS),
     "count": ("How many shapes are there?", COUNTS),
 }
 WHEN = "When are the shapes visible?"
-# The stored trajectories are those of a teacher that sees everything and often answers with the other letter of these pairs: after
+# The stored trajectories are those of a teacher that sees everything and often answers with another letter for these: after
 # the supervised steps the model looks and is half right, and what it should have answered is for the rewards to teach.
-CONFUSED = {"colour": ("blue", "yellow"), "direction": ("up", "down"), "count": ("2", "3")}
-WRONG = 0.6  # share of the teacher's answers that are wrong where it confuses
+CONFUSED = {"colour": {"blue": "yellow", "yellow": "blue"}, "direction": {"right": "left"}, "count": {"3": "2"}}
+WRONG = 0.58  # share of the teacher's answers that are wrong where it confuses
 
 
 def rows_of(scene: Scene, video: str) -> list[dict[str, Any]]:
@@ -37,9 +37,8 @@ def _choice(scene: Scene, video: str, kind: str) -> dict[str, Any]:
 
 def _teacher(scene: Scene, kind: str, right: str) -> str:
     """The option that the teacher chooses."""
-    pair = CONFUSED[kind]
     wrong = random.Random(f"{scene.seed}:{kind}").random() < WRONG
-    return pair[1 - pair.index(right)] if right in pair and wrong else right
+    return CONFUSED[kind].get(right, right) if wrong else right
 
 
 def _span(scene: Scene, video: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 # All brighter than the background: that something is there can be seen before its colour is understood.
 COLOURS = {"red": (250, 80, 80), "green": (80, 240, 90), "blue": (90, 110, 255), "yellow": (230, 220, 60)}
-DIRECTIONS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
+DIRECTIONS = ("left", "right")
 COUNTS = ("1", "2", "3")
 RADIUS = 0.13  # of a shape, as a share of the side of a frame: three in their lanes do not touch
 SIZES = ((64, 64), (80, 80), (96, 96), (112, 112))  # width, height
@@ -46,7 +46,7 @@ def random_scene(generator: np.random.Generator) -> Scene:
     width, height = SIZES[generator.integers(len(SIZES))]
     return Scene(
         colour=str(generator.choice(list(COLOURS))),
-        direction=str(generator.choice(list(DIRECTIONS))),
+        direction=str(generator.choice(DIRECTIONS)),
         count=int(generator.integers(1, len(COUNTS) + 1)),
         round_shapes=bool(generator.integers(2)),
         start=start,
@@ -82,11 +82,9 @@ def draw(scene: Scene) -> NDArray[np.uint8]:
 
 def _covered(scene: Scene, done: float, lane: float) -> NDArray[np.bool_]:
     """The pixels of one shape, ``done`` (0 to 1) of its way from the middle to the edge, in its lane (0 to 1) across."""
-    dx, dy = DIRECTIONS[scene.direction]
     rows, columns = np.mgrid[: scene.height, : scene.width]
     x, y = (columns + 0.5) / scene.width, (rows + 0.5) / scene.height
-    along = (x if dx > 0 else 1 - x) if dx else (y if dy > 0 else 1 - y)
-    ahead, aside = along - (0.5 + 0.45 * done), (y if dx else x) - lane
+    ahead, aside = (x if scene.direction == "right" else 1 - x) - (0.5 + 0.45 * done), y - lane
     return ahead**2 + aside**2 < RADIUS**2 if scene.round_shapes else np.maximum(abs(ahead), abs(aside)) < RADIUS
 
 

@@ -48,10 +48,10 @@ def test_shapes_are_seen_from_start_to_end_only(tmp_path: Path):
     assert abs(colour - np.array(COLOURS["blue"])).max() < 30
 
 
-@pytest.mark.parametrize(("direction", "axis", "sign"), [("right", 1, 1), ("left", 1, -1), ("down", 0, 1), ("up", 0, -1)])
-def test_shapes_move_the_way_they_are_said_to(direction, axis, sign):
+@pytest.mark.parametrize(("direction", "sign"), [("right", 1), ("left", -1)])
+def test_shapes_move_the_way_they_are_said_to(direction, sign):
     frames = draw(scene(direction=direction, width=80))
-    centres = [np.argwhere(bright(frame)).mean(axis=0)[axis] for frame in (frames[8], frames[14])]
+    centres = [np.argwhere(bright(frame)).mean(axis=0)[1] for frame in (frames[8], frames[14])]
     assert sign * (centres[1] - centres[0]) > 5
 
 
