@@ -22,6 +22,7 @@ def read_rows(path: Path) -> tuple[list[Row], list[str]]:
     if reader is None:
         raise DataError([f"{path}: unknown kind of file; known: {', '.join(readers)}"])
     try:
+        path.open("rb").close()  # the same words for every reader when it cannot be opened
         rows, problems = reader(path)
     except OSError as error:
         raise DataError([f"{path}: cannot be read: {error.strerror or error}"]) from error
@@ -79,6 +80,8 @@ def _elements(text: str) -> Iterator[tuple[int, Any]]:
         position = _skip(text, position)
         if text[position : position + 1] == ",":
             position = _skip(text, position + 1)
+            if text[position : position + 1] == "]":
+                raise json.JSONDecodeError("expected a record behind the last comma", text, position)
         elif text[position : position + 1] != "]":
             raise json.JSONDecodeError("expected , or ] behind a record", text, position)
     rest = _skip(text, position + 1)
