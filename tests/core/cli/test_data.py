@@ -67,7 +67,7 @@ def test_settings_of_a_run(capsys):
     assert main(["data", "check", "a.jsonl", "--config", "run.yaml", "--set", "data.keys.videos=clip"]) == 0
     assert "1 video  1" in capsys.readouterr().out
     assert main(["data", "check", "a.jsonl", "--set", "data.keys.videos=clip"]) == 2
-    assert "unknown key data.kyes" not in capsys.readouterr().err
+    assert "a.jsonl:1: there is no file c.mp4" in capsys.readouterr().err
 
 
 def test_without_files():
