@@ -15,11 +15,15 @@ from evr1_core.testing import SAMPLES
 from evr1_plugins.rewards.boolean import Boolean
 from evr1_plugins.rewards.mcq import MultipleChoice
 from evr1_plugins.rewards.numerical import Numerical
+from evr1_plugins.rewards.ocr import Ocr
+from evr1_plugins.rewards.open_ended import OpenEnded
+from evr1_plugins.rewards.preference import Preference
 from evr1_plugins.rewards.spatial_iou import SpatialIoU
 from evr1_plugins.rewards.st_iou import SpatialTemporalIoU
 from evr1_plugins.rewards.temporal_iou import TemporalIoU
 
-REWARDS = [MultipleChoice(), Numerical(), TemporalIoU(), SpatialIoU(), SpatialTemporalIoU(), Boolean()]
+RULES = [MultipleChoice(), Numerical(), TemporalIoU(), SpatialIoU(), SpatialTemporalIoU(), Boolean()]
+REWARDS = [*RULES, OpenEnded(), Ocr(), Preference()]
 LENGTH = 100_000
 SECONDS = 2.0  # promised is 1; the machine may be busy
 FRAME = BoxSpace(kind="norm1000", width=640, height=480)
@@ -62,7 +66,8 @@ PIECES = [
         " s",
         "-",
     ),
-    *("yes", "no", ". ", "; ", "\ud83d", "\x00", "\u0301", "ﷺ", "\u202f"),
+    *("yes", "no", ". ", "; ", "\ud83d", "\x00", "\u0301", "ﷺ", "\u202f", "猫", "ก", "exit ", "yyyyyyying "),
+    *("Response 1", "Response 2", " is better than ", "tie", "both", "not ", "> "),
 ]
 texts = st.lists(st.sampled_from(PIECES), max_size=40).map("".join) | st.text(max_size=300)
 long_texts = st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map(lambda pieces: ("".join(pieces) * LENGTH)[:LENGTH])
