@@ -29,14 +29,14 @@ def warm_start(data: DemoData, seed: int) -> dict[str, Any]:
     """Supervised steps, stopped when the model is about half right."""
     settings = common(data, seed)
     settings["data"]["train"] = [str(data.warm)]
-    settings["train"] |= {"steps": 250, "prompts_per_step": 16, "groups_per_batch": 16, "lr": 2e-3, "warmup_steps": 20}
+    settings["train"] |= {"steps": 240, "prompts_per_step": 16, "groups_per_batch": 16, "lr": 2e-3, "warmup_steps": 20}
     return settings
 
 
 def reinforcement(data: DemoData, seed: int) -> dict[str, Any]:
     """GRPO; stored trajectories stand in the last slot of temporal grounding groups alone."""
     settings = common(data, seed)
-    settings["train"] |= {"steps": 150, "prompts_per_step": 24, "groups_per_batch": 12, "lr": 1e-3, "warmup_steps": 10}
+    settings["train"] |= {"steps": 100, "prompts_per_step": 24, "groups_per_batch": 12, "lr": 1e-3, "warmup_steps": 10}
     settings["rollout"] |= {"n": 8}
     settings["mix"] = {"enabled": True}
     settings["val"] = {"before": True}
