@@ -1,7 +1,8 @@
 """What answers earn that were given without looking: `python benchmarks/blind_rewards.py` prints tasks and strategies.
 
 300 made-up golds a task, drawn with a fixed seed: four options and both truth values equally often; counts from 1 to 10; distances
-from 1 to 10, uniform; events of 3 to 18 s anywhere in a minute; boxes with sides of 10 to 60 % of a 640 x 480 frame, one a second.
+from 1 to 10, uniform; events of 3 to 18 s anywhere in a minute; boxes with sides of 10 to 60 % of a 640 x 480 frame, one a second;
+captions of who does what where, twice; signs of one to five of ten words; sums from 1 to 10; responses 1 and 2 equally often.
 `total` is what training pays with the published weights, format included.
 """
 
@@ -20,6 +21,14 @@ from evr1_core.rollout.scoring import Response, Scorer
 COUNT = 300
 SECONDS = 60
 WIDTH, HEIGHT = 640, 480
+CAPTION_WHO = ("A man", "A woman", "The boy", "Two dogs", "A person in a red coat", "The chef", "A group of children", "The player")
+CAPTION_WHERE = ("in the kitchen", "on the street", "beside a lake", "at the table", "in front of a house", "on a stage")
+CAPTION_ACTS = (
+    *("opens the door", "picks up a ball", "cuts an onion", "waves at the camera", "jumps over a fence", "sits down on the bench"),
+    *("pours water into a glass", "points to the left", "runs away", "lifts a heavy box"),
+)
+CAPTION_WORDS = sorted({word for part in (*CAPTION_WHO, *CAPTION_WHERE, *CAPTION_ACTS) for word in part.split()})
+SIGN_WORDS = ("EXIT", "GATE", "12", "SALE", "OPEN", "CLOSED", "STOP", "PARKING", "NORTH", "TAXI")
 OPTIONS = ("A. red", "B. green", "C. blue", "D. yellow")
 
 Strategy = Callable[[Sample], str]  # a whole response, which may peek at the gold where it plays a lucky guess
@@ -133,6 +142,45 @@ def grounding(rng: random.Random) -> Iterator[Line]:
     yield from measure(SpatialTemporalIoU(), tracks, tricks)
 
 
+def texts(rng: random.Random) -> Iterator[Line]:
+    """Free text, text read from the picture, mathematics and preferences."""
+    from evr1_plugins.rewards.math import Math
+    from evr1_plugins.rewards.ocr import Ocr
+    from evr1_plugins.rewards.open_ended import OpenEnded
+    from evr1_plugins.rewards.preference import Preference
+
+    captions = records("open ended", (_caption(rng) for _ in range(COUNT)))
+    frequent = "The person in the video is walking to the left and then to the right of the room"
+    yield best(OpenEnded(), captions, "best constant", [frequent, "the a and to in of is", "A man is standing in front of a table"])
+    yield from measure(
+        OpenEnded(), captions, {"the commonest word": answering("the"), "every word there is": answering(" ".join(CAPTION_WORDS))}
+    )
+    signs = records("ocr", (" ".join(rng.sample(SIGN_WORDS, rng.randint(1, 5))) for _ in range(COUNT)))
+    yield best(Ocr(), signs, "best constant", SIGN_WORDS)
+    yield from measure(Ocr(), signs, {"every word there is": answering(" ".join(SIGN_WORDS))})
+    sums = records("math", (str(rng.randint(1, 10)) for _ in range(COUNT)))
+    math = Math(workers=1)
+    yield best(math, sums, "best constant", map(str, range(1, 11)))
+    tricks = {
+        "all values, as a list": answering(", ".join(map(str, range(1, 11)))),
+        "all values, as a set": answering("\\{1,2,3,4,5,6,7,8,9,10\\}"),
+        "an unknown": answering("x"),
+        "an inequality": answering("0 < x < 11"),
+    }
+    yield from measure(math, sums, tricks)
+    math.close()
+    verdicts = records("preference", (rng.choice(["1", "2"]) for _ in range(COUNT)))
+    yield best(Preference(), verdicts, "best constant", ["1", "2", "tie"])
+    tricks = {"both, each better": answering("Response 1 is better. Response 2 is better."), "1 or 2": answering("1 or 2")}
+    yield from measure(Preference(), verdicts, tricks)
+
+
+def _caption(rng: random.Random) -> str:
+    who, where = rng.choice(CAPTION_WHO), rng.choice(CAPTION_WHERE)
+    first, second = rng.sample(CAPTION_ACTS, 2)
+    return f"{who} {first} {where} and then {second}."
+
+
 def _event(rng: random.Random) -> dict[str, object]:
     length = rng.randint(3, 18)
     start = rng.randint(0, SECONDS - length)
@@ -156,7 +204,7 @@ def _one_frame(gold: dict[str, object]) -> dict[str, object]:
 def lines() -> list[Line]:
     """All lines, the same each time."""
     rng = random.Random(0)
-    return [*choices(rng), *quantities(rng), *grounding(rng)]
+    return [*choices(rng), *quantities(rng), *grounding(rng), *texts(rng)]
 
 
 def table(measured: Sequence[Line]) -> str:
