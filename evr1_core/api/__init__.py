@@ -5,6 +5,7 @@ from evr1_core.api.clips import BoxSpace, Clip, PatchGrid, VideoMetadata
 from evr1_core.api.engines import Request, Rollout, RolloutEngine, Sampling
 from evr1_core.api.errors import (
     BadGoldError,
+    CacheError,
     ClashError,
     ConfigError,
     DataError,
@@ -35,6 +36,7 @@ __all__ = [
     "Algorithm",
     "BadGoldError",
     "BoxSpace",
+    "CacheError",
     "ClashError",
     "Clip",
     "ConfigError",

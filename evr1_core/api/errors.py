@@ -62,6 +62,10 @@ class MediaError(Evr1Error):
         super().__init__(f"{path}: {reason}")
 
 
+class CacheError(Evr1Error):
+    """The frame cache cannot be used: its disk is full, an entry is missing or damaged. Never the fault of the media."""
+
+
 class ModelError(Evr1Error):
     """A model folder, processor or forward input does not fit."""
 

@@ -73,6 +73,10 @@ class DataConfig:
     )
     shuffle: bool = setting(True, "draw the training records in a new order each epoch")
     allow_bad_gold: bool = setting(False, "train although some gold answers do not score 1 (preflight lists them)")
+    on_bad_media: Literal["fail", "skip"] = setting(
+        "fail", "a file that cannot be used is an error, or its records are left out, up to max_bad_media"
+    )
+    max_bad_media: float = setting(0.01, "on_bad_media: skip: share of the records that may be left out; more are an error", SHARE)
     preflight_samples: int = setting(1000, "records of each problem type that preflight checks; 0: all", NOT_NEGATIVE)
 
 
@@ -87,6 +91,7 @@ class FramesConfig:
     video_min_pixels: int | None = setting(None, "pixels of a frame at least; None: 128 tokens", POSITIVE)
     video_max_pixels: int = setting(262144, "pixels of a frame at most", POSITIVE)
     video_total_pixels: int = setting(33554432, "pixels of all frames of a video together", POSITIVE)
+    video_min_readable: float = setting(0.25, "a damaged video with a smaller share of its frames left is an error", SHARE)
     image_min_pixels: int | None = setting(None, "pixels of an image at least; None: 4 tokens", POSITIVE)
     image_max_pixels: int = setting(1048576, "pixels of an image at most", POSITIVE)
 
@@ -100,6 +105,8 @@ class CacheConfig:
     identity: Literal["stat", "content"] = setting(
         "stat", "what names a file: path, size and mtime; or a hash of its content (for caches shared by machines)"
     )
+    time_limit: float = setting(600.0, "seconds that decoding one file may take", POSITIVE)
+    memory_limit: int = setting(4096, "megabytes of memory that decoding one file may take", POSITIVE)
 
 
 @frozen(kw_only=True)
