@@ -24,10 +24,12 @@ def read_yaml(file: Path) -> tuple[dict[str, Any], dict[KeyPath, str], list[Prob
         raise ConfigError([f"{file}: cannot be read: {error.strerror or error}"]) from error
     except UnicodeDecodeError as error:
         raise ConfigError([f"{file}: is not UTF-8 text (byte {error.start})"]) from error
-    loader = yaml.SafeLoader(text)
     try:
-        node = loader.get_single_node()
-        values = {} if node is None else loader.construct_document(node)
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        values = {} if node is None else yaml.safe_load(text)
+    except yaml.reader.ReaderError as error:
+        number = text.count("\n", 0, error.position) + 1
+        raise ConfigError([f"{file}:{number}: no valid YAML: a control character (code {error.character})"]) from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
@@ -40,6 +42,14 @@ def read_yaml(file: Path) -> tuple[dict[str, Any], dict[KeyPath, str], list[Prob
     if node is not None:
         notes.take(node, ())
     return values, notes.origins, notes.problems
+
+
+MERGE = "tag:yaml.org,2002:merge"
+
+
+def _key(node: yaml.Node) -> Any:
+    """A key as the values have it: `on` is True."""
+    return yaml.SafeLoader("").construct_object(node, deep=True)
 
 
 class _Notes:
@@ -61,7 +71,9 @@ class _Notes:
         elif isinstance(node, yaml.MappingNode):
             seen: set[str] = set()
             for key, value in node.value:
-                here = (*path, str(key.value))
+                if key.tag == MERGE:
+                    continue
+                here = (*path, str(_key(key)))
                 if here[-1] in seen:
                     place = f"{self._file}:{key.start_mark.line + 1}"
                     self.problems.append(Problem(here, f"{place}: key {'.'.join(here)} is given twice"))

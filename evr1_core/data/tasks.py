@@ -17,7 +17,6 @@ SPELLINGS: Mapping[str, str] = {
     "freeform": "free form",
     "yes no": "yes/no",
     "code(python)": "code (python)",
-    "python code": "code (python)",
     "svg": "svg code",
     "html": "html code",
 }
@@ -41,6 +40,7 @@ TEMPLATES: Mapping[str, str] = {  # problem types that share the template of ano
     "mathematics": "math",
     "code (python)": "code",
     "python": "code",
+    "python code": "code",
     "svg code": "code",
     "html code": "code",
     "llava": "preference",

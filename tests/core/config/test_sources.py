@@ -101,6 +101,9 @@ BROKEN = {
     "output: !!python/object/apply:os.system [true]": "run.yaml:1: no valid YAML: could not determine a constructor",
     "? [a]\n: 1": "run.yaml:1: no valid YAML: found unhashable key",
     "output: 2024-13-45": "run.yaml: no valid YAML: month must be in 1..12",
+    "a: 1\nb: \a": "run.yaml:2: no valid YAML: a control character (code 7)",
+    "? \n": "run.yaml:1: unknown key None (known: output, ",
+    "on: 1": "run.yaml:1: unknown key True (known: output, ",
     "a: 1\n---\nb: 1": "run.yaml:2: no valid YAML: but found another document",
 }
 
@@ -136,6 +139,9 @@ def test_duplicate_keys(write):
 def test_anchors(write):
     config = load_config(write("data: {train: &files [a.json], val: *files}\n"), [], {})
     assert config.data.val == ("a.json",)
+    config = load_config(write("model: &x {path: a}\ntrain: {<<: {lr: 1, seed: 2}, lr: 3}\n"), [], {})
+    assert (config.train.lr, config.train.seed) == (3.0, 2)
+    assert problems(write("train:\n  <<: {lr: x}\n")) == ["run.yaml:1: train.lr: must be a number; is 'x'"]
     assert problems(write("output: &x [*x]\n"))[0].startswith("run.yaml:1: output: must be text")
 
 
