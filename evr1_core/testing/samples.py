@@ -36,7 +36,7 @@ SAMPLES: Mapping[str, Sample] = {
         (("boolean", "binary classification", "yes/no"), "yes", ()),
         (("svg code",), SVG, ()),
         (("html code",), HTML, ()),
-        (("code", "python", "code (python)"), PYTHON, ()),
+        (("code", "python", "python code", "code (python)"), PYTHON, ()),
         (("llava", "critic", "preference"), "2", ()),
     )
     for task in tasks

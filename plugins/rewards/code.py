@@ -1,0 +1,89 @@
+"""Code that draws, marks up or computes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from attrs import define, field, validators
+
+from evr1_core.api import BadGoldError, Reward, RewardInput, RewardResult, Sample
+from evr1_core.api.answers import gold_text
+from evr1_core.api.workers import Failed, Workers
+
+LANGUAGES = ("svg", "html", "python")
+_FENCE = re.compile(r"```[\w+-]*[^\S\n]*\n(.*?)```", re.DOTALL)
+
+
+@define(kw_only=True)
+class Code(Reward):
+    """Likeness to the gold program, a share in [0, 1]. The answer is the code, bare or in one fence.
+
+    SVG: 0.7 of the pixels and 0.3 of the elements. Both are drawn at 256 pixels; the pixels give 1 less the mean difference where
+    either is not blank, the elements the F1 of how often each occurs. Words are not drawn and count among the elements; pictures
+    and links to outside are left out. HTML: 0.6 of the F1 of elements, attributes and nesting and 0.4 of that of the text, by the
+    longest common subsequence of words. Python: F1 of the nodes of the syntax trees, each with its children; own names may differ.
+
+    Parsing and drawing run in a worker process that is killed at the limit. The language comes from the problem type, else from the
+    record's ``subtype`` or ``language``, else it is Python. Raises BadGoldError when the gold is not of its language. Sources:
+    CodeBLEU (arXiv:2009.10297) for syntax trees, Design2Code (arXiv:2403.03163) for pages.
+    """
+
+    api = 1
+    tasks = frozenset({"svg code", "html code", "code", "python", "python code", "code (python)"})
+
+    workers: int = field(default=1, validator=validators.ge(1), metadata={"help": "worker processes"})
+    time_limit: float = field(default=0.9, validator=validators.gt(0), metadata={"help": "seconds for one comparison"})
+    _pool: Workers = field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._pool = Workers("evr1_plugins.rewards._compared:compare", size=self.workers, time_limit=self.time_limit)
+
+    def score(self, item: RewardInput) -> RewardResult:
+        return self.score_batch([item])[0]
+
+    def score_batch(self, items: Sequence[RewardInput]) -> list[RewardResult]:
+        asked = [
+            {
+                "language": language(item.sample),
+                "guess": program(item.answer or "") if (item.answer or "").strip() else "",
+                "gold": program(gold_text(item.sample)),
+            }
+            for item in items
+        ]
+        return [
+            self._result(item.sample, request, reply)
+            for item, request, reply in zip(items, asked, self._pool.ask_all(asked), strict=True)
+        ]
+
+    def _result(self, sample: Sample, request: dict[str, str], reply: object) -> RewardResult:
+        wanted = request["language"]
+        if isinstance(reply, Failed):
+            if request["guess"] == request["gold"] or isinstance(self._pool.ask({**request, "guess": request["gold"]}), Failed):
+                raise BadGoldError(sample, f"{wanted} code that can be compared ({reply.detail})")
+            return RewardResult(accuracy=0.0, parsed=False, note=f"cannot be compared: {reply.detail}")
+        assert isinstance(reply, dict)
+        if reply.get("unread") == "gold":
+            raise BadGoldError(sample, f"{wanted} code of moderate size")
+        if "unread" in reply:
+            return RewardResult(accuracy=0.0, parsed=False, note=f"no {wanted} code of moderate size")
+        return RewardResult(accuracy=reply["similarity"], parsed=True, note=f"compared as {wanted}")
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+def language(sample: Sample) -> str:
+    """svg, html or python. Raises BadGoldError for a record that names another one."""
+    named = sample.extra.get("language") or sample.extra.get("subtype") or "python"
+    word = sample.task.partition(" ")[0] if sample.task != "code" else str(named).lower()
+    found = next((name for name in LANGUAGES if name == word), "python" if word in ("code", "py", "python3") else None)
+    if found is None:
+        raise BadGoldError(sample, f"code in {', '.join(LANGUAGES)}: its language is {named!r}")
+    return found
+
+
+def program(text: str) -> str:
+    """The content of the one fence of a text; a text without a fence, or with several, as it is."""
+    fences = _FENCE.findall(text)
+    return fences[0] if len(fences) == 1 else text
