@@ -76,7 +76,7 @@ _OPENERS, _CLOSERS = "([{", ")]}"
 
 @frozen
 class Node:
-    """``text``: the expression, the words, or the brackets of a sequence; ``parts``: members, ends or sides."""
+    """``text``: the expression, the words, or the brackets of a sequence or set; ``parts``: members, ends or sides."""
 
     kind: Kind
     text: str = ""
@@ -168,7 +168,7 @@ def _bracketed(text: str, inner: Callable[[str], Node]) -> Node | None:
         return None
     members = split(content, re.compile(r"[,;]"))
     if opener == "{":
-        return Node("set", parts=tuple(map(inner, members))) if all(members) else None
+        return Node("set", "{}", tuple(map(inner, members))) if all(members) else None
     if len(members) > 1 and all(members):
         return Node("sequence", opener + closer, tuple(map(inner, members)))
     return None
