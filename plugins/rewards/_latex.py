@@ -65,6 +65,7 @@ _CUE = re.compile(
 )
 _WORD = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{2,}(?![A-Za-z(])")
 _TEXT = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox|operatorname)\s*\{([^{}]*)\}")
+_BASE = re.compile(r"\d\s*_")
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z' -]*")
 _JOINED = re.compile(r"(?:,|;)?\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z]))\s*|[,;]")
 _UNION = re.compile(r"\\cup(?![A-Za-z])")
@@ -175,8 +176,14 @@ def _bracketed(text: str, inner: Callable[[str], Node]) -> Node | None:
 
 
 def _words(text: str) -> Node | None:
-    """Plain words, in or outside ``\\text{}``; a few letters are a product of variables."""
+    """Plain words, in or outside ``\\text{}``; a few letters are a product of variables. A number with a base goes by its text, as
+    the library would drop the base.
+    """
+    if _BASE.search(text):
+        return Node("words", re.sub(r"[{}\s]", "", text))
     bare = _TEXT.sub(r"\1", text).strip()
+    if bare != text and len(bare) == 1:
+        return Node("expression", bare)
     if _PLAIN.fullmatch(bare) and (bare != text or re.search(r"[A-Za-z]{3}", bare)):
         return Node("words", " ".join(bare.casefold().split()))
     return None

@@ -52,6 +52,8 @@ def leaf(text: str) -> Node:
         ("x \\in [1,2]", Node("sequence", "[]", (leaf("1"), leaf("2")))),
         ("\\pm 2", Node("set", "", (leaf("+ 2"), leaf("- 2")))),
         ("\\text{East}", Node("words", "east")),
+        ("\\text{A}", leaf("A")),
+        ("101_{2}", Node("words", "101_2")),
         ("(", leaf("(")),
         (",", leaf(",")),
     ],
