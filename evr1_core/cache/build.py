@@ -2,46 +2,55 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from attrs import frozen
 
-from evr1_core.api import Media, MediaError, PatchGrid
+from evr1_core.api import Media, MediaError
 from evr1_core.cache.frames import FrameCache
-from evr1_core.config.schema import CacheConfig, FramesConfig
+from evr1_core.cache.store import sweep
 
 
 @frozen(kw_only=True)
-class Job:
-    """One file, and the cache that it belongs into."""
+class Built:
+    """What became of one file: ``present``: it was stored before; ``error``: why it cannot be used."""
 
     media: Media
-    cache: CacheConfig
-    frames: FramesConfig
-    grid: PatchGrid
-    media_root: Path
-    folder: Path
+    present: bool = False
+    error: MediaError | None = None
 
 
-def build(jobs: Sequence[Job], workers: int) -> Iterator[MediaError | None]:
-    """Decodes and stores what is missing; one result a job, in order: None, or why the file cannot be used."""
-    if workers == 1:
-        yield from map(_store, jobs)
-        return
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(_store, jobs, chunksize=4)
+def build(cache: FrameCache, media: Sequence[Media], workers: int) -> Iterator[Built]:
+    """Decodes and stores what is missing, each distinct key once; one result a key, as they are done.
+
+    Raises CacheError when the folder cannot take more; what is stored stays.
+    """
+    sweep(cache.folder)
+    todo, failed = _distinct(cache, media)
+    yield from failed
+    with ThreadPoolExecutor(workers) as threads:
+        futures = [threads.submit(_store, cache, each) for each in todo]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _store(job: Job) -> MediaError | None:
-    import torch
+def _distinct(cache: FrameCache, media: Sequence[Media]) -> tuple[list[Media], list[Built]]:
+    found: dict[str, Media] = {}
+    failed = []
+    for each in media:
+        try:
+            found.setdefault(cache.key(each), each)
+        except MediaError as error:
+            failed.append(Built(media=each, error=error))
+    return list(found.values()), failed
 
-    torch.set_num_threads(1)  # the processes share the cores
-    cache = FrameCache(job.cache, job.frames, job.grid, media_root=job.media_root, folder=job.folder)
+
+def _store(cache: FrameCache, media: Media) -> Built:
     try:
-        cache.clip(job.media)
+        return Built(media=media, present=cache.store(media))
     except MediaError as error:
-        return error
-    return None
+        return Built(media=media, error=error)

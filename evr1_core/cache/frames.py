@@ -2,155 +2,168 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import logging
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
-import torch
-from attrs import asdict, frozen
-from torch import Tensor
-from torchvision.transforms import InterpolationMode
-from torchvision.transforms.v2 import functional as transforms
+from attrs import evolve
 
-from evr1_core.api import Clip, Media, MediaError, PatchGrid, VideoMetadata
-from evr1_core.cache import decode
-from evr1_core.cache.plan import Plan, choose, image_size, num_frames, tokens, video_size
+from evr1_core.api import CacheError, Clip, ConfigError, Media, PatchGrid
+from evr1_core.cache.child import Decoders, Do, Order, shared, work
+from evr1_core.cache.key import entry_key
+from evr1_core.cache.plan import Plan, tokens
+from evr1_core.cache.produce import too_broken
+from evr1_core.cache.store import DamagedEntryError, Entry, entry_path, load
+from evr1_core.cache.uses import Uses, touch
 from evr1_core.config.schema import CacheConfig, FramesConfig
 
-FORMAT = 1
-
-
-@frozen(kw_only=True, eq=False)
-class _Planned:
-    plan: Plan
-    meta: VideoMetadata | None
+_log = logging.getLogger(__name__)
 
 
 class FrameCache:
-    """Clips of media files, decoded once for each distinct file, span and frame budget."""
+    """Clips of media files, decoded once for each distinct file, span and frame budget.
 
-    def __init__(self, cache: CacheConfig, frames: FramesConfig, grid: PatchGrid, *, media_root: Path, folder: Path) -> None:
-        self._cache, self._frames, self._grid = cache, frames, grid
-        self._root, self._folder = media_root.absolute(), folder
+    ``media_root``: what relative paths are relative to; an empty path: the working directory. ``decoders``: the processes that
+    decode; those of this process by default. ``isolated`` False decodes in the calling process, which a broken file may then hang
+    or crash: for callers that are disposable themselves. ``threads``: of a decoder; 0 leaves it to FFmpeg.
+    """
+
+    def __init__(
+        self,
+        cache: CacheConfig,
+        frames: FramesConfig,
+        grid: PatchGrid,
+        *,
+        media_root: Path,
+        folder: Path,
+        decoders: Decoders | None = None,
+        isolated: bool = True,
+        threads: int = 0,
+    ) -> None:
+        _check_limits(frames)
+        self.folder = folder
+        self._cache, self._frames, self._grid, self._threads = cache, frames, grid, threads
+        self._root = None if media_root == Path() else Path(os.path.abspath(media_root))
+        self._decoders, self._isolated = decoders, isolated
+        self._uses = Uses(folder)
 
     def clip(self, media: Media) -> Clip:
-        """The frames of a file. Raises MediaError, and FileNotFoundError's kind ``missing`` under ``cache.mode: only``."""
-        entry = self._folder / f"{self.key(media)}.pt"
-        if self._cache.mode != "off" and entry.is_file():
-            return _load(entry)
-        if self._cache.mode == "only":
-            raise MediaError(
-                media.path, "not_cached", f"has no entry in {self._folder}; run `evr1 cache build`, or cache.mode: prefer"
-            )
-        clip = self._decoded(media)
-        if self._cache.mode == "prefer":
-            _store(clip, entry)
-            return _load(entry)
-        return clip
+        """The frames of a file. Raises MediaError; CacheError when an entry is missing under ``cache.mode: only`` or there is no
+        room for one."""
+        media = self._placed(media)
+        key = self.key(media)
+        entry = self._opened(key) if self._cache.mode != "off" else None
+        if entry is None:
+            entry = self._made(media, key)
+        if entry.clip.meta is not None and entry.clip.meta.readable < self._frames.video_min_readable:
+            raise too_broken(media, entry.clip.meta.readable, self._frames)
+        return entry.clip
 
     def holds(self, media: Media) -> bool:
         """The frames are stored, so that the file was readable. Raises MediaError when it is gone."""
-        return self._cache.mode != "off" and (self._folder / f"{self.key(media)}.pt").is_file()
+        return self._cache.mode != "off" and entry_path(self.folder, self.key(media)).is_file()
+
+    def lacks(self, media: Media) -> bool:
+        """The file has no entry and may not get one (``cache.mode: only``)."""
+        return self._cache.mode == "only" and not self.holds(media)
 
     def plan(self, media: Media) -> Plan:
-        """Frames, size and tokens that a file will have."""
-        return self._planned(media).plan
+        """Frames, size and tokens that a file will have. Raises MediaError."""
+        return self.plan_in_full(media)[0]
+
+    def plan_in_full(self, media: Media) -> tuple[Plan, dict[str, Any] | None]:
+        """The same with the record of a video as plain values."""
+        media = self._placed(media)
+        key = self.key(media)
+        entry = self._opened(key) if self._cache.mode != "off" else None
+        if entry is not None:
+            count, _, height, width = entry.clip.frames.shape
+            num_tokens = tokens(count, height, width, self._grid)
+            plan = Plan(num_frames=count, height=height, width=width, num_tokens=num_tokens)
+            return plan, None if entry.clip.meta is None else dict(entry.meta)
+        answer = self._do(self._order("plan", media, key))
+        return Plan(**answer["plan"]), answer["meta"]
 
     def key(self, media: Media) -> str:
-        """Names the entry of a file under these settings: a changed file or setting never meets an old entry."""
-        path = Path(media.path)
+        """Names the entry of a file under these settings: a changed file or setting never meets an old entry. Raises MediaError."""
+        return entry_key(self._placed(media), self._frames, self._grid, root=self._root, identity=self._cache.identity)
+
+    def store(self, media: Media) -> bool:
+        """Decodes and stores a file, unless it is stored already: whether it was. Raises MediaError and CacheError."""
+        media = self._placed(media)
+        key = self.key(media)
+        if entry_path(self.folder, key).is_file():
+            return True
+        self._do(self._order("store", media, key, folder=self.folder))
+        return False
+
+    def _made(self, media: Media, key: str) -> Entry:
+        if self._cache.mode == "only":
+            raise CacheError(f"{media.path}: has no entry in {self.folder}; run `evr1 cache build`, or set cache.mode: prefer")
+        if self._cache.mode == "prefer" and _writable(self.folder):
+            self._do(self._order("store", media, key, folder=self.folder))
+            entry = self._opened(key)
+            if entry is None:
+                raise CacheError(f"{self.folder}: an entry was gone as soon as it was written; is something cleaning up there?")
+            return entry
+        with tempfile.TemporaryDirectory(prefix="evr1-frames-") as folder:  # a mapped file lives on without its name
+            self._do(evolve(self._order("store", media, key, folder=Path(folder)), lasting=False))
+            return load(entry_path(Path(folder), key))
+
+    def _opened(self, key: str) -> Entry | None:
+        path = entry_path(self.folder, key)
+        if not path.is_file():
+            return None
+        self._uses.note(key)
+        touch(path)
         try:
-            status = path.stat()
-        except OSError as error:
-            raise MediaError(media.path, "missing", f"cannot be read ({error.strerror})") from error
-        absolute = path.absolute()
-        inside = absolute.is_relative_to(self._root)
-        identity = [str(absolute.relative_to(self._root) if inside else absolute), status.st_size, status.st_mtime_ns]
-        parts = [FORMAT, media.kind, identity, media.span, asdict(self._frames), asdict(self._grid)]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+            return load(path)
+        except FileNotFoundError:  # cleaned away between the two looks
+            return None
+        except DamagedEntryError as error:
+            if self._cache.mode == "only":
+                raise
+            _log.warning("%s; decoding the file again", error)
+            return None
 
-    def _planned(self, media: Media) -> _Planned:
-        if media.kind == "image":
-            picture = _picture(media.path)
-            height, width = image_size(picture.shape[1], picture.shape[2], self._frames, self._grid, media.path)
-            plan = Plan(num_frames=1, height=height, width=width, num_tokens=tokens(1, height, width, self._grid))
-            return _Planned(plan=plan, meta=None)
-        stream = decode.scan(media.path)
-        low, high = media.span or (0.0, stream.duration)
-        inside = [number for number, time in enumerate(stream.times) if low - 1e-6 <= time < high or time == low]
-        if not inside:
-            raise MediaError(
-                media.path, "empty_span", f"has no frame between {low:g} and {high:g} s; it is {stream.duration:g} s long"
-            )
-        times = [stream.times[number] for number in inside]
-        length = min(high, stream.duration) - low
-        count = num_frames(length, len(inside), self._frames)
-        kept = choose(times, count)
-        height, width = video_size(stream.height, stream.width, count, self._frames, self._grid, media.path)
-        meta = VideoMetadata(
-            fps=stream.fps,
-            total_frames=len(inside),
-            duration=length,
-            indices=tuple(inside[place] for place in kept),
-            times=tuple(times[place] - times[0] for place in kept),
-            height=height,
-            width=width,
-            source_height=stream.height,
-            source_width=stream.width,
+    def _placed(self, media: Media) -> Media:
+        return evolve(media, path=os.path.join(self._root or "", media.path))
+
+    def _order(self, do: Do, media: Media, key: str, *, folder: Path | None = None) -> Order:
+        name = os.path.relpath(media.path, self._root) if self._root else media.path
+        placed = str(folder) if folder else ""
+        return Order(
+            do=do,
+            media=media,
+            frames=self._frames,
+            grid=self._grid,
+            name=name,
+            folder=placed,
+            key=key if folder else "",
+            threads=self._threads,
         )
-        plan = Plan(num_frames=count, height=height, width=width, num_tokens=tokens(count, height, width, self._grid))
-        return _Planned(plan=plan, meta=meta)
 
-    def _decoded(self, media: Media) -> Clip:
-        planned = self._planned(media)
-        plan = planned.plan
-        if planned.meta is None:
-            return Clip(frames=_resized(_picture(media.path).unsqueeze(0), plan.height, plan.width))
-        pictures = decode.decode(media.path, planned.meta.indices)
-        frames = [
-            _resized(torch.from_numpy(picture).permute(2, 0, 1).unsqueeze(0), plan.height, plan.width) for picture in pictures
-        ]
-        return Clip(frames=torch.cat(frames), meta=planned.meta)
+    def _do(self, order: Order) -> dict[str, Any]:
+        if not self._isolated:
+            return work(order)
+        return (self._decoders or shared(self._cache.time_limit, self._cache.memory_limit)).do(order)
 
 
-def _resized(frames: Tensor, height: int, width: int) -> Tensor:
-    """uint8 ``[T, 3, height, width]``, bicubic with antialias."""
-    out: Tensor = transforms.resize(frames, [height, width], interpolation=InterpolationMode.BICUBIC, antialias=True)
-    return out.contiguous()
-
-
-def _picture(path: str) -> Tensor:
-    from PIL import Image, ImageOps, UnidentifiedImageError
-
-    try:
-        with Image.open(path) as image:
-            return transforms.pil_to_tensor(ImageOps.exif_transpose(image).convert("RGB"))
-    except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
-        raise MediaError(path, "undecodable", f"no readable image ({error})") from error
-
-
-def _store(clip: Clip, entry: Path) -> None:
-    entry.parent.mkdir(parents=True, exist_ok=True)
-    temporary = entry.with_name(f".{entry.name}.{os.getpid()}")
-    meta = asdict(clip.meta) if clip.meta is not None else None
-    try:
-        with temporary.open("wb") as file:
-            torch.save({"format": FORMAT, "frames": clip.frames, "meta": meta}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(entry)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise MediaError(str(entry), "cache_write", f"the cache entry cannot be written ({error.strerror})") from error
-
-
-def _load(entry: Path) -> Clip:
-    stored: dict[str, Any] = torch.load(entry, weights_only=True, mmap=True)
-    meta = stored["meta"]
-    if meta is None:
-        return Clip(frames=stored["frames"])
-    return Clip(
-        frames=stored["frames"], meta=VideoMetadata(**{**meta, "indices": tuple(meta["indices"]), "times": tuple(meta["times"])})
+def _check_limits(frames: FramesConfig) -> None:
+    limits = (
+        ("video_min_pixels", frames.video_min_pixels, "video_max_pixels", frames.video_max_pixels),
+        ("image_min_pixels", frames.image_min_pixels, "image_max_pixels", frames.image_max_pixels),
     )
+    problems = [f"frames.{low}: {least} is above frames.{high}, {most}" for low, least, high, most in limits if (least or 0) > most]
+    if problems:
+        raise ConfigError(problems)
+
+
+def _writable(folder: Path) -> bool:
+    """Entries can be added: where not, clips are decoded each time, as with ``cache.mode: off``."""
+    place = folder
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    return os.access(place, os.W_OK | os.X_OK)

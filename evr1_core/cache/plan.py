@@ -14,6 +14,7 @@ from evr1_core.config.schema import FramesConfig
 MAX_RATIO = 200  # of the longer to the shorter side
 MIN_TOKENS = {"video": 128, "image": 4}  # of one frame, when no minimum of pixels is set
 MAX_TOKENS_PER_FRAME = 768
+SLACK = 1e-6  # frames; binary fractions of seconds must not cost two of them
 
 
 @frozen(kw_only=True)
@@ -27,17 +28,20 @@ class Plan:
 
 
 def num_frames(duration: float, available: int, config: FramesConfig) -> int:
-    """Frames to take of a video of ``duration`` seconds with ``available`` frames; even, but for a fixed ``video_frames``."""
+    """Distinct frames to take of a video of ``duration`` seconds with ``available`` frames, at least two places even where there is
+    only one; even, but for a fixed ``video_frames``."""
     if config.video_frames is not None:
         return max(2, min(config.video_frames, available))
-    most = min(config.video_max_frames, available)
-    wanted = min(max(duration * config.video_fps, config.video_min_frames), most)
-    return max(2, int(wanted) // 2 * 2)
+    least = math.ceil(config.video_min_frames / 2) * 2
+    wanted = min(max(duration * config.video_fps, least), config.video_max_frames, available)
+    return max(2, math.floor((wanted + SLACK) / 2) * 2)
 
 
 def choose(times: Sequence[float], count: int) -> list[int]:
-    """Numbers of the frames nearest to ``count`` times spread evenly from the first to the last; ``times`` ascend. No frame twice,
-    unless there are fewer than asked for: then the last is repeated."""
+    """Numbers of the frames nearest to ``count`` times spread evenly from the first to the last; ``times`` ascend.
+
+    No frame is taken twice, unless there are fewer than asked for: then the last is repeated.
+    """
     if count >= len(times):
         return [*range(len(times)), *[len(times) - 1] * (count - len(times))]
     span = times[-1] - times[0]
@@ -50,12 +54,21 @@ def choose(times: Sequence[float], count: int) -> list[int]:
 
 
 def _nearest(times: Sequence[float], target: float) -> int:
+    """At a tie (up to rounding) the even number, as ``round`` does, so that a constant rate gives the published indices."""
     place = bisect_left(times, target)
     if place == 0:
         return 0
-    if place == len(times) or target - times[place - 1] <= times[place] - target:
+    if place == len(times):
         return place - 1
-    return place
+    before, after = target - times[place - 1], times[place] - target
+    if math.isclose(before, after, rel_tol=1e-6):
+        return place - place % 2
+    return place - 1 if before < after else place
+
+
+def padded(chosen: Sequence[int], grid: PatchGrid) -> list[int]:
+    """The same with the last repeated until the temporal patches are full."""
+    return [*chosen, *[chosen[-1]] * (-len(chosen) % grid.temporal)]
 
 
 def video_size(height: int, width: int, count: int, config: FramesConfig, grid: PatchGrid, path: str) -> tuple[int, int]:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from evr1_core.api import Media, MediaError, PatchGrid
-from evr1_core.cache.build import Job, build
+from evr1_core.api import CacheError, Media, MediaError, PatchGrid
+from evr1_core.cache.build import build
 from evr1_core.cache.frames import FrameCache
 from evr1_core.config.schema import CacheConfig, FramesConfig
 
@@ -40,7 +40,7 @@ def film(
 
 
 def cache(folder: Path, *, mode: str = "prefer", frames: FramesConfig = FRAMES) -> FrameCache:
-    return FrameCache(CacheConfig(mode=mode), frames, GRID, media_root=folder, folder=folder / "cache")
+    return FrameCache(CacheConfig(mode=mode), frames, GRID, media_root=folder, folder=folder / "cache", isolated=False)
 
 
 def brightness(clip) -> list[int]:
@@ -87,16 +87,16 @@ def test_one_entry_for_each_file_and_budget(tmp_path: Path):
     first = own.clip(media)
     assert torch.equal(own.clip(media).frames, first.frames)
     assert own.clip(media).meta == first.meta
-    assert len(list((tmp_path / "cache").iterdir())) == 1
+    assert len(list((tmp_path / "cache").glob("*.pt"))) == 1
     cache(tmp_path, frames=FramesConfig(video_fps=1.0, video_min_pixels=1024, video_max_pixels=4096)).clip(media)
-    assert len(list((tmp_path / "cache").iterdir())) == 2
+    assert len(list((tmp_path / "cache").glob("*.pt"))) == 2
     film(tmp_path / "a.mp4", frames=20)
     assert own.clip(media).meta.total_frames == 20
 
 
 def test_modes_give_the_same_frames(tmp_path: Path):
     media = film(tmp_path / "a.mp4")
-    with pytest.raises(MediaError, match="evr1 cache build"):
+    with pytest.raises(CacheError, match="evr1 cache build"):
         cache(tmp_path, mode="only").clip(media)
     direct = cache(tmp_path, mode="off").clip(media)
     assert not (tmp_path / "cache").exists()
@@ -122,8 +122,8 @@ def test_an_image_has_one_frame_and_no_time(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "content", "kind", "reason"),
     [
-        ("html.mp4", b"<html><body>404</body></html>", "undecodable", "no readable media"),
-        ("zero.mp4", b"", "undecodable", "no readable media"),
+        ("html.mp4", b"<html><body>404</body></html>", "undecodable", "no media file"),
+        ("zero.mp4", b"", "empty", "is empty"),
         ("bad.png", b"PNG?", "undecodable", "no readable image"),
     ],
 )
@@ -150,22 +150,18 @@ def test_sound_alone_is_no_video(tmp_path: Path):
 
 
 def test_a_missing_file(tmp_path: Path):
-    with pytest.raises(MediaError, match="cannot be read"):
+    with pytest.raises(MediaError, match="no such file"):
         cache(tmp_path).clip(Media(kind="video", path=str(tmp_path / "nothing.mp4")))
 
 
 def test_building_lists_failures_and_stores_the_rest(tmp_path: Path):
     (tmp_path / "bad.mp4").write_bytes(b"no film")
     media = [film(tmp_path / "视频 é#%20&.mp4"), Media(kind="video", path=str(tmp_path / "bad.mp4"))]
-    jobs = [
-        Job(media=each, cache=CacheConfig(), frames=FRAMES, grid=GRID, media_root=tmp_path, folder=tmp_path / "cache")
-        for each in media
-    ]
-    good, bad = build(jobs, workers=1)
-    assert good is None
-    assert bad.path.endswith("bad.mp4")
+    good, bad = sorted(build(cache(tmp_path), media, workers=1), key=lambda each: each.media.path, reverse=True)
+    assert good.error is None
+    assert bad.error.path.endswith("bad.mp4")
     assert cache(tmp_path).holds(media[0])
-    assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".pt"]
+    assert [path.suffix for path in (tmp_path / "cache").glob("*")] == [".pt"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
