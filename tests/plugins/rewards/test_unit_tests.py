@@ -8,7 +8,7 @@ import pytest
 
 from evr1_core.api import BadGoldError, Sample, sandbox
 from evr1_core.api.sandbox import NotConfinedError, Sandbox
-from evr1_plugins.rewards._execution import num_passed, read_tests
+from evr1_plugins.rewards._unit_tests import num_passed, read_tests
 
 BOX = Sandbox(seconds=20.0)
 
