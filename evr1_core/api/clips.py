@@ -16,9 +16,9 @@ class VideoMetadata:
 
     ``fps`` (frames per second), ``total_frames`` and ``duration`` (seconds) are those of the source. ``indices`` number the kept
     frames in the source; ``times`` are their presentation times in seconds from the first shown frame of the file (of the span,
-    when one was asked for); both repeat their last value where the last frame is repeated. ``readable`` is the share of the promised
-    frames that the file still has. ``height`` and ``width`` are those of the kept frames, ``source_*`` those of the upright source, in
-    pixels.
+    when one was asked for); both repeat their last value where the last frame is repeated. ``readable`` is the share of the
+    promised frames that the file still has. ``height`` and ``width`` are those of the kept frames, ``source_*`` those of the
+    upright source, in pixels.
     """
 
     fps: float

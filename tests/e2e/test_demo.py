@@ -60,14 +60,14 @@ def test_metrics_and_dumps_are_written(folder: Path):
     assert [row["step"] for row in rows] == [0, 1, 2]
     assert {"val/accuracy", "val/multiple_choice/accuracy", "val/shapes_colour/accuracy"} <= rows[0].keys()
     assert {"actor/pg_loss", "actor/grad_norm", "critic/score/mean", "reward/format", "timing_s/gen"} <= rows[1].keys()
-    dump = (folder / "grpo" / "responses" / "step-2.txt").read_text()
+    dump = (folder / "grpo" / "samples" / "responses-2.txt").read_text()
     assert dump.count("response:") == 12
     validation = [json.loads(line) for line in (folder / "grpo" / "validation" / "step-2.jsonl").read_text().splitlines()]
     assert len(validation) == 8
 
 
 def test_stored_trajectories_take_the_last_slot_of_grounding_groups_only(folder: Path):
-    dump = (folder / "grpo" / "responses" / "step-2.txt").read_text().split("-" * 80)
+    dump = (folder / "grpo" / "samples" / "responses-2.txt").read_text().split("-" * 80)
     rows = [block for block in dump if "task:" in block]
     stored = ["offline: True" in block for block in rows]
     tasks = ["temporal grounding" in block for block in rows]
