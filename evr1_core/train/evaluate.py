@@ -19,7 +19,7 @@ def evaluate(config: RunConfig) -> Validation:
     scorer = session.build_scorer(config, family.opens_thinking(processor))
     scorer.check_tasks(records.val)
     clips = session.build_cache(config, family)
-    session.check_media(records.val, clips)
+    records, _, _ = session.leave_out_bad_media(records, clips, config.data)
     encoder = session.build_encoder(config, family, processor, clips)
     engine = session.build_engine(config)
     session.set_threads(config)

@@ -47,7 +47,8 @@ def run(config: RunConfig) -> Path:
     if not algorithm.rollouts or "offline" in algorithm.needs:
         _need_trajectories(records.train)
     clips = session.build_cache(config, family)
-    session.check_media([*records.train, *records.val], clips)
+    records, left_out, counts = session.leave_out_bad_media(records, clips, config.data)
+    notes += left_out
     encoder = session.build_encoder(config, family, processor, clips)
     engine = session.build_engine(config)
     trackers = [_tracker(choice.name, choice.options) for choice in config.log.trackers]
@@ -78,7 +79,7 @@ def run(config: RunConfig) -> Path:
     write_manifest(folder, config, notes, hooks.names)
     engine.run(engine.engine.start(config.model.path, family, processor, module))
     with _reported(hooks, trackers, engine, config, folder, steps):
-        _train(config, folder, trainer, engine, sampler, records, steps, trackers)
+        _train(config, folder, trainer, engine, sampler, records, steps, trackers, counts)
     return folder
 
 
@@ -91,6 +92,7 @@ def _train(
     records: session.Records,
     steps: int,
     trackers: Sequence[Tracker],
+    counts: dict[str, float],
 ) -> None:
     alarms = Alarms(config.alarms)
     val = records.val[: config.val.max_samples or None]
@@ -100,7 +102,7 @@ def _train(
         for step in range(1, steps + 1):
             indices = next(sampler)
             metrics = engine.run(trainer.step(step, [records.train[index] for index in indices]))
-            metrics |= {"training/global_step": float(step), "training/epoch": float(sampler.epoch)}
+            metrics |= {"training/global_step": float(step), "training/epoch": float(sampler.epoch)} | counts
             if val and (step == steps or (config.val.every and step % config.val.every == 0)):
                 metrics |= _validate(engine, trainer, val, folder, step)
             _log(trackers, step, metrics)

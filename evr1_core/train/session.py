@@ -14,8 +14,6 @@ from evr1_core.api import (
     Algorithm,
     ConfigError,
     DataError,
-    Media,
-    MediaError,
     ModelError,
     ModelFamily,
     PluginLoadError,
@@ -23,8 +21,9 @@ from evr1_core.api import (
     RolloutEngine,
     Sample,
 )
+from evr1_core.cache.bad import bad_metrics, find_bad, without_bad
 from evr1_core.cache.frames import FrameCache
-from evr1_core.config.schema import RunConfig
+from evr1_core.config.schema import DataConfig, RunConfig
 from evr1_core.data.prompts import PromptTemplates
 from evr1_core.data.records import read_samples
 from evr1_core.registry.catalog import Catalog, PluginRef
@@ -185,27 +184,13 @@ def check_golds(config: RunConfig, samples: Sequence[Sample], scorer: Scorer, fa
     return problems
 
 
-def check_media(samples: Sequence[Sample], clips: FrameCache) -> None:
-    """Raises DataError with every sample whose files cannot be decoded; those with a cache entry could."""
-    reasons: dict[Media, str | None] = {}
-    problems = []
-    for sample in samples:
-        for media in sample.media:
-            if media not in reasons:
-                reasons[media] = _unreadable(media, clips)
-            if reasons[media]:
-                problems.append(f"{sample.origin}: record {sample.uid!r}: {reasons[media]}")
-    if problems:
-        raise DataError(problems)
-
-
-def _unreadable(media: Media, clips: FrameCache) -> str | None:
-    try:
-        if not clips.holds(media):
-            clips.plan(media)
-    except MediaError as error:
-        return str(error)
-    return None
+def leave_out_bad_media(records: Records, clips: FrameCache, config: DataConfig) -> tuple[Records, list[str], dict[str, float]]:
+    """(records whose files can all be decoded, what was left out, counts for the trackers). Raises DataError, listing every such
+    record, where the settings do not allow that."""
+    bad = {"train": find_bad(records.train, clips), "val": find_bad(records.val, clips)}
+    kept = Records(train=without_bad(records.train, bad["train"], config), val=without_bad(records.val, bad["val"], config))
+    every = [*bad["train"], *bad["val"]]
+    return kept, [f"left out: {each}" for each in every], bad_metrics([*records.train, *records.val], every) if every else {}
 
 
 class EngineRunner:
