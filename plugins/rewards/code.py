@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from attrs import define, field, validators
 
 from evr1_core.api import BadGoldError, Reward, RewardInput, RewardResult, Sample
 from evr1_core.api.answers import gold_text
+from evr1_core.api.sandbox import Sandbox
 from evr1_core.api.workers import Failed, Workers
+from evr1_plugins.rewards._unit_tests import num_passed, read_tests
 
 LANGUAGES = ("svg", "html", "python")
 _FENCE = re.compile(r"```[\w+-]*[^\S\n]*\n(.*?)```", re.DOTALL)
@@ -24,6 +27,10 @@ class Code(Reward):
     and links to outside are left out. HTML: 0.6 of the F1 of elements, attributes and nesting and 0.4 of that of the text, by the
     longest common subsequence of words. Python: F1 of the nodes of the syntax trees, each with its children; own names may differ.
 
+    With ``execute`` and ``tests`` in a record of Python: the share of the tests that the answer passes. A test is ``assert CALL ==
+    LITERAL``, a call with the expected value, or an input with the expected output. Answers are run in the sandbox alone; where
+    there is none, the run does not start.
+
     Parsing and drawing run in a worker process that is killed at the limit. The language comes from the problem type, else from the
     record's ``subtype`` or ``language``, else it is Python. Raises BadGoldError when the gold is not of its language. Sources:
     CodeBLEU (arXiv:2009.10297) for syntax trees, Design2Code (arXiv:2403.03163) for pages.
@@ -34,27 +41,32 @@ class Code(Reward):
 
     workers: int = field(default=1, validator=validators.ge(1), metadata={"help": "worker processes"})
     time_limit: float = field(default=0.9, validator=validators.gt(0), metadata={"help": "seconds for one comparison"})
+    execute: bool = field(default=False, metadata={"help": "run Python answers against the tests of their records, in the sandbox"})
+    sandbox: Sandbox = field(factory=Sandbox, metadata={"help": "limits of an executed answer"})
     _pool: Workers = field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
+        if self.execute:
+            self.sandbox.check("rewards.code.options.sandbox")
         self._pool = Workers("evr1_plugins.rewards._compared:compare", size=self.workers, time_limit=self.time_limit)
 
     def score(self, item: RewardInput) -> RewardResult:
-        return self.score_batch([item])[0]
+        return self._one(item)
 
     def score_batch(self, items: Sequence[RewardInput]) -> list[RewardResult]:
-        asked = [
-            {
-                "language": language(item.sample),
-                "guess": program(item.answer or "") if (item.answer or "").strip() else "",
-                "gold": program(gold_text(item.sample)),
-            }
-            for item in items
-        ]
-        return [
-            self._result(item.sample, request, reply)
-            for item, request, reply in zip(items, asked, self._pool.ask_all(asked), strict=True)
-        ]
+        with ThreadPoolExecutor(self.workers) as threads:
+            return list(threads.map(self._one, items))
+
+    def _one(self, item: RewardInput) -> RewardResult:
+        gold, wanted = program(gold_text(item.sample)), language(item.sample)
+        answer = program(item.answer or "")
+        if self.execute and wanted == "python" and (tests := read_tests(item.sample)):
+            if not answer.strip():
+                return RewardResult(accuracy=0.0, parsed=False, note="no code")
+            count = num_passed(answer, tests, self.sandbox)
+            return RewardResult(accuracy=count / len(tests), parsed=True, note=f"passed {count} of {len(tests)} tests")
+        request = {"language": wanted, "guess": answer, "gold": gold}
+        return self._result(item.sample, request, self._pool.ask(request))
 
     def _result(self, sample: Sample, request: dict[str, str], reply: object) -> RewardResult:
         wanted = request["language"]

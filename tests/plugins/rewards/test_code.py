@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from evr1_core.api import BadGoldError
+from evr1_core.api import BadGoldError, ConfigError
+from evr1_core.api.sandbox import NotConfinedError, Sandbox
 from evr1_core.testing.samples import HTML, PYTHON, SVG
 from evr1_plugins.rewards import _html, _python, _svg
 from evr1_plugins.rewards.code import Code, language, program
@@ -229,3 +230,58 @@ def test_program() -> None:
     assert program("```py\na\n```") == "a\n"
     assert program("a") == "a"
     assert program("```\na\n```\n```\nb\n```") == "```\na\n```\n```\nb\n```"
+
+
+TESTS = ["assert area(2, 3) == 6", "assert area(0, 3) == 0", "assert area(-1, 1) == -1"]
+
+
+@pytest.fixture(name="executing", scope="module")
+def _executing() -> Iterator[Code]:
+    try:
+        reward = Code(execute=True, sandbox=Sandbox(seconds=3.0))
+    except ConfigError as error:
+        pytest.skip(str(error))
+    yield reward
+    reward.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "accuracy"),
+    [
+        (PYTHON, 1.0),
+        (f"```python\n{PYTHON}```", 1.0),
+        ("area = lambda w, h: abs(w * h)", 2 / 3),
+        (PYTHON + "import sys\nsys.exit(0)", 0.0),
+        (PYTHON + "import os\nos._exit(0)", 0.0),
+        ("def area(w, h):\n if w < 0:\n  raise SystemExit(0)\n return w * h", 2 / 3),
+        ("def area(w, h):\n while w < 0: pass\n return w * h", 2 / 3),
+        ("print(open('/tmp/stdin').read())", 0.0),
+        ("import os\nos.system('true')\nraise KeyboardInterrupt", 0.0),
+        ("a b", 0.0),
+        ("\ud83d", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_executed(executing, record, score, answer, accuracy) -> None:
+    result = score(executing, record("python", PYTHON, tests=TESTS), answer)
+    assert result.accuracy == pytest.approx(accuracy)
+    assert result.parsed == bool(answer)
+
+
+def test_executed_only_when_asked(code, executing, record, score) -> None:
+    assert score(code, record("python", PYTHON, tests=["assert area(1, 1) == 2"]), PYTHON).accuracy == 1.0
+    assert score(executing, record("python", PYTHON, tests=["assert area(1, 1) == 2"]), PYTHON).accuracy == 0.0
+    assert score(executing, record("python", PYTHON), PYTHON).note == "compared as python"
+    assert score(executing, record("svg code", SVG, tests=TESTS), SVG).note == "compared as svg"
+    assert score(executing, record("python", PYTHON, tests=TESTS[0]), PYTHON).note == "passed 1 of 1 tests"
+    with pytest.raises(BadGoldError, match="tests"):
+        score(executing, record("python", PYTHON, tests=[1]), PYTHON)
+
+
+def test_no_execution_without_a_sandbox(monkeypatch) -> None:
+    def refuse() -> str:
+        raise NotConfinedError("not here")
+
+    monkeypatch.setattr("evr1_core.api.sandbox.mode", refuse)
+    with pytest.raises(ConfigError, match=r"rewards\.code\.options\.sandbox: not here"):
+        Code(execute=True)
