@@ -26,7 +26,7 @@ _UNSAFE = ("script", "foreignObject", "image", "feImage")  # would load, run or 
 
 @frozen(eq=False)
 class Drawing:
-    """RGBA pixels in [0, 1], [256, 256, 4], colours times opacity; and how often each element and word occurs."""
+    """RGBA pixels, uint8 [4, 256, 256], colours times opacity; and how often each element and word occurs."""
 
     pixels: Any
     elements: Counter[str]
@@ -47,7 +47,7 @@ def drawing(text: str) -> Drawing | None:
 def similarity(guess: Drawing, gold: Drawing) -> float:
     """0.7 of the pixels and 0.3 of the elements; of the elements alone when the gold shows nothing but words."""
     elements = f1(guess.elements, gold.elements)
-    if not gold.pixels[..., 3].any():
+    if not gold.pixels[3].any():
         return elements
     return PIXELS * pixel_similarity(guess.pixels, gold.pixels) + (1 - PIXELS) * elements
 
@@ -58,15 +58,20 @@ def pixel_similarity(guess: Any, gold: Any) -> float:
     The difference at a pixel is that of the channel which differs most, so that yellow is as far from the white sheet as black. A
     drawing in white alone lies on a black sheet.
     """
-    for sheet in (1.0, 0.0):
-        left, right = (picture[..., :3] + sheet * (1 - picture[..., 3:]) for picture in (guess, gold))
-        marked = np.abs(right - sheet).max(axis=-1) > 1 / 255
+    for white in (True, False):
+        left, right = ((picture[:3] + (255 - picture[3]) if white else picture[:3]) for picture in (guess, gold))
+        drawn, marked = ((_far(picture, np.uint8(255 if white else 0)) > 1) for picture in (left, right))
         if marked.any():
             break
-    drawn = np.abs(left - sheet).max(axis=-1) > 1 / 255
     if not (drawn.any() and marked.any()):
         return 0.0
-    return 1.0 - float(np.abs(left - right).max(axis=-1)[drawn | marked].mean())
+    return 1.0 - float(_far(left, right)[drawn | marked].mean()) / 255
+
+
+def _far(left: Any, right: Any) -> Any:
+    """Difference of two pictures [3, ...] in the channel that differs most."""
+    first, second, third = np.maximum(left, right) - np.minimum(left, right)
+    return np.maximum(np.maximum(first, second), third)
 
 
 def _rendered(root: Any) -> Any:
@@ -83,7 +88,9 @@ def _rendered(root: Any) -> Any:
         return None
     if (width, height) != (SIDE, SIDE):
         return None
-    return np.minimum(np.frombuffer(raw, dtype=np.uint8).reshape(SIDE, SIDE, 4).astype(np.float32) / 255, 1.0)
+    pixels = np.frombuffer(raw, dtype=np.uint8).reshape(SIDE, SIDE, 4).transpose(2, 0, 1).copy()
+    np.minimum(pixels[:3], pixels[3], out=pixels[:3])  # rounding must not make a colour stronger than its opacity
+    return pixels
 
 
 def _clean(root: Any) -> None:

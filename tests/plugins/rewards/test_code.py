@@ -37,9 +37,9 @@ def test_a_drawing_is_fitted_into_the_square() -> None:
     found = _svg.drawing(LEFT)
     assert found is not None
     ink = np.zeros((256, 256))
-    ink[64:192, :128] = 1  # the sheet is twice as wide as high: 256 x 128, centred
-    assert np.array_equal(found.pixels[..., 3], ink)
-    assert not found.pixels[..., :3].any()
+    ink[64:192, :128] = 255  # the sheet is twice as wide as high: 256 x 128, centred
+    assert np.array_equal(found.pixels[3], ink)
+    assert not found.pixels[:3].any()
 
 
 @pytest.mark.parametrize(

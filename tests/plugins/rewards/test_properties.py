@@ -13,6 +13,7 @@ from evr1_core.api import BoxSpace, Reward, RewardInput
 from evr1_core.api.answers import extract
 from evr1_core.testing import SAMPLES
 from evr1_plugins.rewards.boolean import Boolean
+from evr1_plugins.rewards.code import Code
 from evr1_plugins.rewards.mcq import MultipleChoice
 from evr1_plugins.rewards.numerical import Numerical
 from evr1_plugins.rewards.ocr import Ocr
@@ -23,7 +24,7 @@ from evr1_plugins.rewards.st_iou import SpatialTemporalIoU
 from evr1_plugins.rewards.temporal_iou import TemporalIoU
 
 RULES = [MultipleChoice(), Numerical(), TemporalIoU(), SpatialIoU(), SpatialTemporalIoU(), Boolean()]
-REWARDS = [*RULES, OpenEnded(), Ocr(), Preference()]
+REWARDS = [*RULES, OpenEnded(), Ocr(), Preference(), Code()]
 LENGTH = 100_000
 SECONDS = 2.0  # promised is 1; the machine may be busy
 FRAME = BoxSpace(kind="norm1000", width=640, height=480)
@@ -65,6 +66,19 @@ PIECES = [
         "ends at ",
         " s",
         "-",
+    ),
+    *(
+        "<svg>",
+        "</svg>",
+        '<rect width="9" height="9"/>',
+        "<p>",
+        "</p>",
+        "<a href='x'>",
+        "&amp;",
+        "<!-- ",
+        "def f(x):\n",
+        " return ",
+        "lambda: ",
     ),
     *("yes", "no", ". ", "; ", "\ud83d", "\x00", "\u0301", "ﷺ", "\u202f", "猫", "ก", "exit ", "yyyyyyying "),
     *("Response 1", "Response 2", " is better than ", "tie", "both", "not ", "> "),
