@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -117,8 +119,6 @@ def test_each_run_begins_with_an_empty_folder() -> None:
     ],
 )
 def test_no_network(attempt: str) -> None:
-    import socket
-
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as abstract:
         name = f"\0evr1-test-{os.getpid()}"
         abstract.bind(name)
@@ -147,6 +147,7 @@ print("tried")
     assert printed("print(1)") == "1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["while True: pass", "import time; time.sleep(99)", "'a' * 10**9 and 9 ** 9 ** 9"])
 def test_endless_programs_end(source: str) -> None:
     start = time.monotonic()
@@ -174,12 +175,11 @@ print("left a child", flush=True)
     assert _leftovers() == []
 
 
+@pytest.mark.slow
 def test_fork_bomb() -> None:
     before = len(os.listdir("/proc"))
     source = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass"
     most = []
-
-    import threading
 
     thread = threading.Thread(target=lambda: most.append(IMPATIENT.run(source)))
     thread.start()
@@ -206,6 +206,7 @@ def _leftovers() -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_memory_is_limited() -> None:
     run = BOX.run("x = bytearray(10 * 2**30)")
     assert run.status == "error"
