@@ -112,6 +112,10 @@ def serve(order: Mapping[str, Any] | None, memory_mb: int = 0) -> dict[str, Any]
         return {"media_error": [error.path, error.kind, error.reason]}
     except CacheError as error:
         return {"cache_error": str(error)}
+    except RuntimeError as error:
+        if "allocate memory" in str(error):  # torch has no type for it
+            raise MemoryError(str(error)) from error
+        raise
 
 
 def _prepare(memory_mb: int) -> None:

@@ -57,8 +57,7 @@ class FrameCache:
         entry = self._opened(key) if self._cache.mode != "off" else None
         if entry is None:
             entry = self._made(media, key)
-        if entry.clip.meta is not None and entry.clip.meta.readable < self._frames.video_min_readable:
-            raise too_broken(media, entry.clip.meta.readable, self._frames)
+        self._check_readable(media, entry)
         return entry.clip
 
     def holds(self, media: Media) -> bool:
@@ -79,6 +78,7 @@ class FrameCache:
         key = self.key(media)
         entry = self._opened(key) if self._cache.mode != "off" else None
         if entry is not None:
+            self._check_readable(media, entry)
             count, _, height, width = entry.clip.frames.shape
             num_tokens = tokens(count, height, width, self._grid)
             plan = Plan(num_frames=count, height=height, width=width, num_tokens=num_tokens)
@@ -127,6 +127,11 @@ class FrameCache:
                 raise
             _log.warning("%s; decoding the file again", error)
             return None
+
+    def _check_readable(self, media: Media, entry: Entry) -> None:
+        """An entry may come from a run that asked for less."""
+        if entry.clip.meta is not None and entry.clip.meta.readable < self._frames.video_min_readable:
+            raise too_broken(media, entry.clip.meta.readable, self._frames)
 
     def _placed(self, media: Media) -> Media:
         return evolve(media, path=os.path.join(self._root or "", media.path))

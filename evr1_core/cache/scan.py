@@ -134,6 +134,8 @@ def decoded(context: Any, packet: Any) -> list[Any]:
     """The whole frames that come out for a packet; a broken packet gives none."""
     try:
         return [frame for frame in context.decode(packet) if not frame.is_corrupt]
+    except MemoryError:  # FFmpeg's is one of its errors, too, and says nothing about the packet
+        raise
     except av.FFmpegError:
         return []  # which frames are missing is counted by their times
 

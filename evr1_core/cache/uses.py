@@ -48,20 +48,18 @@ class Uses:
 
 
 def touch(path: Path) -> None:
-    """Notes the time of use in the access time of an entry, where that is allowed."""
+    """Notes the time of use in the modification time of an entry, where that is allowed: access times move when files are checked,
+    or not at all."""
     try:
-        status = path.stat()
-        now = time.time_ns()
-        if now - status.st_atime_ns > RESOLUTION * 10**9:
-            os.utime(path, ns=(now, status.st_mtime_ns))
+        if time.time() - last_used(path) > RESOLUTION:
+            os.utime(path)
     except OSError:  # read-only, or cleaned away just now: opening it tells
         return
 
 
 def last_used(path: Path) -> float:
     """Seconds since the epoch."""
-    status = path.stat()
-    return max(status.st_atime, status.st_mtime)
+    return path.stat().st_mtime
 
 
 def in_use(folder: Path) -> set[str]:
