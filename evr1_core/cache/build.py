@@ -29,13 +29,13 @@ def build(cache: FrameCache, media: Sequence[Media], workers: int) -> Iterator[B
     sweep(cache.folder)
     todo, failed = _distinct(cache, media)
     yield from failed
-    with ThreadPoolExecutor(workers) as threads:
-        futures = [threads.submit(_store, cache, each) for each in todo]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
+    threads = ThreadPoolExecutor(workers)
+    futures = [threads.submit(_store, cache, each) for each in todo]
+    try:
+        for future in as_completed(futures):
+            yield future.result()
+    finally:  # also when the caller is interrupted, who then ends the processes that the threads wait for
+        threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _distinct(cache: FrameCache, media: Sequence[Media]) -> tuple[list[Media], list[Built]]:

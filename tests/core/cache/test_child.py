@@ -72,7 +72,7 @@ def test_faults_of_a_decoder(decoders, films, tmp_path):
             decoders.do(order(f"{name}.mp4"))
         assert (caught.value.kind, caught.value.path) == (kind, f"{name}.mp4")
     assert decoders.do(order("good.mp4"))["pid"] != first
-    with pytest.raises(MediaError, match="longer than 1.5 s"):
+    with pytest.raises(MediaError, match=r"longer than 1\.5 s"):
         decoders.do(order("half.mp4", folder=str(tmp_path), key="k"))
     assert list(tmp_path.iterdir()) == []
     assert decoders.do(order(films / "base.mp4"))["plan"]["num_frames"] == 8

@@ -16,6 +16,11 @@ from evr1_core.cache.runs import plan_runs
 from evr1_core.cache.scan import Packet, Stream, scan
 from evr1_core.cache.turn import Turn, turn_of
 
+FILMS = [
+    *("base.mp4", "vfr.mp4", "edited.mp4", "rot90.mp4", "offset.mkv", "nopts.avi", "raw.h264", "av1.mp4", "hevc8.mp4", "gray.mkv"),
+    *("alpha.webm", "oddsize.mp4", "keys.mp4", "open_gop.mp4", "refresh.mp4", "hevc_open.mp4", "longgop.mp4", "full_range.mkv"),
+    "bt709.mp4",
+]
 SPARSE = (0, 7, 8, 59, 60, 61, 119, 150, 239)
 
 
@@ -32,30 +37,7 @@ def decoded(path: Path, stream: Stream, numbers, threads: int = 0) -> dict[int, 
     return {number: convert(frame).permute(1, 2, 0).numpy().copy() for number, frame in found}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "base.mp4",
-        "vfr.mp4",
-        "edited.mp4",
-        "rot90.mp4",
-        "offset.mkv",
-        "nopts.avi",
-        "raw.h264",
-        "av1.mp4",
-        "hevc8.mp4",
-        "gray.mkv",
-        "alpha.webm",
-        "oddsize.mp4",
-        "keys.mp4",
-        "open_gop.mp4",
-        "refresh.mp4",
-        "hevc_open.mp4",
-        "longgop.mp4",
-        "full_range.mkv",
-        "bt709.mp4",
-    ],
-)
+@pytest.mark.parametrize("name", FILMS)
 def test_the_frames_that_ffmpeg_shows(films, name):
     stream = scan(str(films / name))
     expected = shown_by_ffmpeg(films / name, stream.height, stream.width)
