@@ -33,7 +33,7 @@ HANGS = 60  # seconds
 LONG = 100_000  # characters of one response in 500
 MIB = 1 << 20
 FRAME = BoxSpace(kind="norm1000", width=640, height=480)
-EXECUTED = "code, executed"
+EXECUTED = "code_executed"
 TESTED = "def f(n):\n    return n + 1\n"
 TESTS = ["assert f(1) == 2", "assert f(-1) == 0"]
 PIECES = (
