@@ -14,10 +14,12 @@ from evr1_core.cache.store import sweep
 
 @frozen(kw_only=True)
 class Built:
-    """What became of one file: ``present``: it was stored before; ``error``: why it cannot be used."""
+    """What became of one file: ``present``: it was stored before; ``readable``: the share of its frames that is there; ``error``:
+    why it cannot be used."""
 
     media: Media
     present: bool = False
+    readable: float = 1.0
     error: MediaError | None = None
 
 
@@ -51,6 +53,7 @@ def _distinct(cache: FrameCache, media: Sequence[Media]) -> tuple[list[Media], l
 
 def _store(cache: FrameCache, media: Media) -> Built:
     try:
-        return Built(media=media, present=cache.store(media))
+        stored = cache.store(media)
+        return Built(media=media, present=stored.present, readable=stored.readable)
     except MediaError as error:
         return Built(media=media, error=error)

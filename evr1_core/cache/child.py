@@ -81,7 +81,8 @@ def shared(time_limit: float, memory_mb: int) -> Decoders:
 
 
 def work(order: Order) -> dict[str, Any]:
-    """Does an order in this process: ``plan`` gives ``{"plan": {...}, "meta": {...} | None}``, ``store`` writes the entry.
+    """Does an order in this process: ``plan`` gives ``{"plan": {...}, "meta": {...} | None}``, ``store`` writes the entry and
+    gives ``{"readable": share of the promised frames}``.
 
     Raises MediaError and CacheError.
     """
@@ -96,7 +97,7 @@ def work(order: Order) -> dict[str, Any]:
     span = order.media.span and list(order.media.span)
     source = {"kind": order.media.kind, "path": order.name, "span": span}
     save(Path(order.folder), order.key, clip, source, lasting=order.lasting)
-    return {}
+    return {"readable": 1.0 if clip.meta is None else clip.meta.readable}
 
 
 def serve(order: Mapping[str, Any] | None, memory_mb: int = 0) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from evr1_core.api import CacheError, Clip, ConfigError, Media, PatchGrid
 from evr1_core.cache.child import Decoders, Do, Order, shared, work
@@ -20,6 +21,14 @@ from evr1_core.cache.uses import Uses, touch
 from evr1_core.config.schema import CacheConfig, FramesConfig
 
 _log = logging.getLogger(__name__)
+
+
+@frozen(kw_only=True)
+class Stored:
+    """``present``: the entry was there before; ``readable``: share of the promised frames in it."""
+
+    present: bool
+    readable: float
 
 
 class FrameCache:
@@ -90,26 +99,34 @@ class FrameCache:
         """Names the entry of a file under these settings: a changed file or setting never meets an old entry. Raises MediaError."""
         return entry_key(self._placed(media), self._frames, self._grid, root=self._root, identity=self._cache.identity)
 
-    def store(self, media: Media) -> bool:
-        """Decodes and stores a file, unless it is stored already: whether it was. Raises MediaError and CacheError."""
+    def store(self, media: Media) -> Stored:
+        """Decodes and stores a file, unless it is stored already. Raises MediaError and CacheError."""
         media = self._placed(media)
         key = self.key(media)
-        if entry_path(self.folder, key).is_file():
-            return True
-        self._do(self._order("store", media, key, folder=self.folder))
-        return False
+        with suppress(FileNotFoundError, DamagedEntryError):
+            entry = load(entry_path(self.folder, key))
+            self._check_readable(media, entry)
+            return Stored(present=True, readable=float(entry.meta.get("readable", 1.0)))
+        return Stored(present=False, readable=self._stored(media, key, self.folder))
+
+    def _stored(self, media: Media, key: str, folder: Path, *, lasting: bool = True) -> float:
+        """Decodes into an entry; the share of the promised frames that could be read."""
+        readable: float = self._do(evolve(self._order("store", media, key, folder=folder), lasting=lasting))["readable"]
+        if readable < 1:
+            _log.warning("%s: only %.0f %% of the promised frames can be read", media.path, 100 * readable)
+        return readable
 
     def _made(self, media: Media, key: str) -> Entry:
         if self._cache.mode == "only":
             raise CacheError(f"{media.path}: has no entry in {self.folder}; run `evr1 cache build`, or set cache.mode: prefer")
         if self._cache.mode == "prefer" and _writable(self.folder):
-            self._do(self._order("store", media, key, folder=self.folder))
+            self._stored(media, key, self.folder)
             entry = self._opened(key)
             if entry is None:
                 raise CacheError(f"{self.folder}: an entry was gone as soon as it was written; is something cleaning up there?")
             return entry
         with tempfile.TemporaryDirectory(prefix="evr1-frames-") as folder:  # a mapped file lives on without its name
-            self._do(evolve(self._order("store", media, key, folder=Path(folder)), lasting=False))
+            self._stored(media, key, Path(folder), lasting=False)
             return load(entry_path(Path(folder), key))
 
     def _opened(self, key: str) -> Entry | None:

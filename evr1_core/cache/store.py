@@ -10,7 +10,7 @@ import os
 import pickle
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -143,8 +143,7 @@ def _writing(folder: Path, key: str, lasting: bool) -> Iterator[tuple[Any, Path]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with temporary.open("xb") as file:
-            if lasting:
-                fcntl.flock(file, fcntl.LOCK_SH)
+            _claim(file)
             try:
                 yield file, temporary
             except BaseException:
@@ -152,6 +151,12 @@ def _writing(folder: Path, key: str, lasting: bool) -> Iterator[tuple[Any, Path]
                 raise
     except OSError as error:
         raise CacheError(_reason(folder, error)) from error
+
+
+def _claim(file: Any) -> None:
+    """Shows :func:`sweep` that the writer lives; where files cannot be locked, that never removes any."""
+    with suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_SH)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from evr1_core.config.schema import RunConfig
 
 PICTURES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
+LINE_EVERY = 30.0  # seconds
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -78,6 +80,9 @@ def _build(args: argparse.Namespace, config: RunConfig) -> int:
     failures = [each.error for each in results if each.error is not None]
     present = sum(each.present for each in results)
     stored = len(results) - present - len(failures)
+    for each in results:
+        if each.readable < 1:
+            print(f"{each.media.path}: only {each.readable:.0%} of the promised frames can be read")
     print(f"{cache.folder}: {stored} files decoded, {present} were there, {len(failures)} cannot be used")
     if failures:
         kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(error.kind for error in failures).most_common())
@@ -86,7 +91,7 @@ def _build(args: argparse.Namespace, config: RunConfig) -> int:
 
 
 def _tracked(results: Iterator[Built], total: int) -> Iterator[Built]:
-    """The same, with a bar that shows rate and time left; lines of a log get none."""
+    """The same, with a bar that shows rate and time left; a log gets a line now and then."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -95,9 +100,18 @@ def _tracked(results: Iterator[Built], total: int) -> Iterator[Built]:
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task("", total=total, rate="")
-        for result in results:
-            speed = progress.tasks[0].finished_speed or progress.tasks[0].speed
-            progress.update(task, advance=1, rate=f"{speed:.1f} files/s" if speed else "")
+        started = said = time.monotonic()
+        for done, result in enumerate(results, 1):
+            now = time.monotonic()
+            speed = done / max(now - started, 1e-9)
+            progress.update(task, advance=1, rate=f"{speed:.1f} files/s")
+            if not console.is_terminal and now - said > LINE_EVERY:
+                print(
+                    f"{done} of {total}, {speed:.1f} files/s, {(total - done) / speed / 60:.0f} min left",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                said = now
             yield result
 
 

@@ -39,6 +39,16 @@ def test_each_key_once_and_a_report_of_failures(films, small):
     assert len(entries(cache.folder)) == len(NAMES)
     again = list(build(cache, media(films, *NAMES), 2))
     assert all(each.present for each in again)
+    entries(cache.folder)[0].write_bytes(b"damaged")
+    assert sum(not each.present for each in build(cache, media(films, *NAMES), 2)) == 1
+
+
+def test_an_incomplete_film_is_said_to_be_one(films, small, caplog):
+    cache = small()
+    for present in (False, True):
+        (built,) = build(cache, media(films, "trunc_faststart.mp4"), 1)
+        assert (built.present, built.readable) == (present, pytest.approx(50 / 120))
+    assert caplog.text.count("only 42 % of the promised frames") == 1
 
 
 def test_no_room_ends_the_build(films, small, monkeypatch):
