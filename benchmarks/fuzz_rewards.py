@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from _made import MAKERS, made
-from attrs import define, evolve, field
+from attrs import define, field
 
 from evr1_core.api import BoxSpace, ConfigError, PluginError, Reward, Sample
 from evr1_core.config.schema import RewardConfig
@@ -162,10 +162,15 @@ class Found:
 def responses(plugin: str, count: int, seed: int) -> Iterator[tuple[Sample, str]]:
     """Records, each with a random or mutated response."""
     rng = random.Random(f"{plugin}/{seed}")
-    records = [made(plugin, rng, number) for number in range(RECORDS)]
+    records = [_executed(number) if plugin == EXECUTED else made(plugin, rng, number) for number in range(RECORDS)]
     for number in range(count):
         sample, text = records[number % RECORDS]
         yield sample, _response(rng, sample, text, number)
+
+
+def _executed(number: int) -> tuple[Sample, str]:
+    sample = Sample(uid=f"{EXECUTED}/{number}", task="code", problem="", answer=TESTED, extra={"tests": TESTS})
+    return sample, f"<think></think><answer>{TESTED}</answer>"
 
 
 def _response(rng: random.Random, sample: Sample, text: str, number: int) -> str:
@@ -193,10 +198,9 @@ def _mutated(rng: random.Random, text: str) -> str:
 
 def fuzz(plugin: str, reward: Reward, count: int, seed: int) -> Found:
     """Scores ``count`` responses, one after the other."""
-    scorer, found, executed = Scorer({plugin: reward}, {}, RewardConfig(), max_tokens=1), Found(), plugin == EXECUTED
-    for sample, text in responses("code" if executed else plugin, count, seed):
-        record = evolve(sample, task="code", answer=TESTED, extra={"tests": TESTS}) if executed else sample
-        _one(scorer, found, Response(sample=record, text=text, boxes=FRAME if found.responses % 2 else None))
+    scorer, found = Scorer({plugin: reward}, {}, RewardConfig(), max_tokens=1), Found()
+    for sample, text in responses(plugin, count, seed):
+        _one(scorer, found, Response(sample=sample, text=text, boxes=FRAME if found.responses % 2 else None))
         if found.responses in (max(1, count // 10), count):
             found.memory_mib.append(_memory())
     return found
