@@ -39,6 +39,7 @@ from evr1_core.cache.runs import plan_runs
 from evr1_core.cache.scan import Stream, scan
 from evr1_core.cache.store import check, entries, entry_path, load
 from evr1_core.config.schema import CacheConfig, FramesConfig
+from evr1_core.registry.loading import load_class, resolve
 
 GRID = PatchGrid(patch=16, merge=2, temporal=2)
 FRAMES = FramesConfig()  # 2 frames a second, 262,144 pixels a frame
@@ -331,6 +332,43 @@ def killed(folder: Path, runs: int) -> Result:
     return {"kills": 30, "damaged": damaged, "same_bytes_after_resuming": same, "entries_after_each": seen}
 
 
+def step(folder: Path, runs: int) -> Result:
+    """A training step of a tiny model on the minute's 120 frames, cached and decoded on the fly, by phase."""
+    load_class(resolve("models", "qwen3_vl"))().tiny(folder / "tiny", seed=0)
+    row = {"answer": "A", "problem_type": "multiple choice", "options": ["A. x", "B. y"], "data_type": "video"}
+    (folder / "step.json").write_text(json.dumps([{**row, "problem": "<video>What is it?", "videos": [str(minute(folder))]}] * 2))
+    fixed = {
+        "train": {"steps": 2, "prompts_per_step": 1, "threads": 1},
+        "rollout": {"n": 8, "max_response_tokens": 16},
+        "frames": {"video_min_pixels": 9216, "video_max_pixels": 9216},  # as in the demo
+        "log": {"trackers": [{"name": "jsonl"}], "samples_every": 0},
+        "alarms": {"patience": 0},
+    }
+    seen: dict[str, list[dict[str, float]]] = {"prefer": [], "off": []}
+    for number in range(runs + 1):  # the first fills the cache and warms up
+        for mode, steps in seen.items():
+            phases = one_step(folder, {**fixed, "cache": {"mode": mode, "folder": str(folder / "step-cache")}})
+            steps += [phases] if number else []
+    seconds = {
+        mode: {phase: round(statistics.median(each[phase] for each in steps), 3) for phase in steps[0]}
+        for mode, steps in seen.items()
+    }
+    cached, direct = seconds["prefer"], seconds["off"]
+    speedup = {phase: round(direct[phase] / cached[phase], 2) for phase in cached if cached[phase] > 0.005}
+    return {"cached": cached, "on_the_fly": direct, "times_faster": speedup}
+
+
+def one_step(folder: Path, settings: Mapping[str, Any]) -> dict[str, float]:
+    """Seconds by phase of the last step of a run."""
+    shutil.rmtree(folder / "step", ignore_errors=True)
+    (folder / "step.yaml").write_text(json.dumps(settings))  # which is YAML, too
+    words = ["--algo", "grpo", "--rewards", "mcq", "--model", str(folder / "tiny"), "--train", str(folder / "step.json")]
+    start = [sys.executable, "-m", "evr1_core", "run", "--config", str(folder / "step.yaml")]
+    subprocess.run([*start, *words, "--output", str(folder / "step")], check=True, capture_output=True)
+    last = json.loads((folder / "step" / "metrics.jsonl").read_text().splitlines()[-1])
+    return {name.partition("/")[2]: value for name, value in last.items() if name.startswith("timing_s/")}
+
+
 def builder(folder: Path, clips: Iterable[Path]) -> Callable[[str], list[str]]:
     """The command that builds a cache of that name."""
     row = {
@@ -362,6 +400,7 @@ PARTS: dict[str, Callable[[Path, int], Result]] = {
     "scaling": scaling,
     "memory": memory,
     "killed": killed,
+    "step": step,
 }
 
 if __name__ == "__main__":
