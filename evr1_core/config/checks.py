@@ -11,7 +11,7 @@ from evr1_core.config.build import located
 from evr1_core.config.choices import built, touches
 from evr1_core.config.convert import index
 from evr1_core.config.schema import RunConfig
-from evr1_core.config.sources import Loaded
+from evr1_core.config.sources import Loaded, resolved
 
 Finding = tuple[str, str]  # dotted key, what is wrong
 
@@ -26,7 +26,11 @@ def check(loaded: Loaded, *, files: bool = True) -> RunConfig:
     broken = [problem.path for problem in loaded.problems]
     plugins = built(loaded, broken)
     problems += plugins.problems
-    found = [*_missing(config, plugins.algorithm), *_contradictions(config), *_for_algorithm(config, plugins.algorithm)]
+    found = [
+        *_missing(config, plugins.algorithm),
+        *_contradictions(config),
+        *_for_algorithm(config, plugins.algorithm, plugins.instance),
+    ]
     if files:
         found += _files(config)
     for key, reason in found:
@@ -69,6 +73,16 @@ def _contradictions(config: RunConfig) -> Iterator[Finding]:
         yield "reward.fallback", f"{reward.fallback!r} is not among the chosen rewards ({', '.join(config.rewards) or 'none'})"
     if reward.overlong_buffer >= rollout.max_response_tokens:
         yield "reward.overlong_buffer", f"must be below rollout.max_response_tokens = {rollout.max_response_tokens}"
+    if config.kl.place != "off" and config.kl.kind == "full":
+        yield (
+            "kl.kind",
+            "full needs the logits of both models at every token, which a run does not keep; k2, k1+ and k3+ in the loss have the "
+            "same gradient on average",
+        )
+    if config.correction.low is not None and config.correction.low > config.correction.high:
+        yield "correction.low", f"is {config.correction.low}, more than correction.high = {config.correction.high}"
+    if config.filter.low is not None and config.filter.high is not None and config.filter.low >= config.filter.high:
+        yield "filter.low", f"must be below filter.high = {config.filter.high}; is {config.filter.low}"
     if rollout.top_p < 1 or rollout.top_k > 0:
         yield (
             "rollout.top_p" if rollout.top_p < 1 else "rollout.top_k",
@@ -81,13 +95,27 @@ def _contradictions(config: RunConfig) -> Iterator[Finding]:
         yield "data.val", f"must be given: val.every = {config.val.every} asks for validation"
 
 
-def _for_algorithm(config: RunConfig, algorithm: type[Algorithm] | None) -> Iterator[Finding]:
+def _for_algorithm(config: RunConfig, algorithm: type[Algorithm] | None, instance: Algorithm | None) -> Iterator[Finding]:
     if algorithm is not None and algorithm.rollouts and config.rollout.n < algorithm.min_group:
         yield (
             "rollout.n",
             f"{config.algorithm.name} compares the responses to a prompt and needs {algorithm.min_group} or more; "
             f"is {config.rollout.n}",
         )
+    if algorithm is not None and not algorithm.rollouts:
+        yield from _without_rollouts(config)
+    if instance is not None:
+        yield from instance.contradictions(resolved(config))
+
+
+def _without_rollouts(config: RunConfig) -> Iterator[Finding]:
+    name = config.algorithm.name
+    if config.kl.place == "reward":
+        yield "kl.place", f"{name} has no rewards that a penalty could be taken off; use loss"
+    if config.filter.dynamic:
+        yield "filter.dynamic", f"{name} samples nothing, so there are no accuracies to filter by"
+    if config.mix.enabled:
+        yield "mix.enabled", f"{name} samples nothing that stored trajectories could be mixed with"
 
 
 def _files(config: RunConfig) -> Iterator[Finding]:

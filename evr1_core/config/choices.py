@@ -46,10 +46,11 @@ def chosen(config: RunConfig) -> Iterator[Choice]:
 
 @frozen
 class Built:
-    """What building the plugins showed. ``algorithm``: its class, whatever its options."""
+    """What building the plugins showed. ``algorithm``: its class, whatever its options; ``instance``: built with them."""
 
     problems: Sequence[str]
     algorithm: type[Algorithm] | None
+    instance: Algorithm | None = None
 
 
 def built(loaded: Loaded, broken: Sequence[Path]) -> Built:
@@ -60,6 +61,7 @@ def built(loaded: Loaded, broken: Sequence[Path]) -> Built:
     catalog = Catalog.scan()
     problems: list[str] = []
     algorithm: type[Algorithm] | None = None
+    instance: Algorithm | None = None
     for choice in chosen(loaded.config):
         if any(touches(choice.path, path) for path in broken):
             continue
@@ -68,14 +70,15 @@ def built(loaded: Loaded, broken: Sequence[Path]) -> Built:
             if choice.group == "algorithms":
                 algorithm = load_class(ref)
             if choice.group not in NAMED_ONLY:
-                _try(choice, catalog, loaded.origins)
+                plugin = _try(choice, catalog, loaded.origins)
+                instance = plugin if isinstance(plugin, Algorithm) else instance
             elif ref.problem:
                 problems.append(located(choice.path, f"{ref} cannot be loaded: {ref.problem}", loaded.origins))
         except ProblemsError as error:
             problems += error.problems
         except Evr1Error as error:
             problems.append(located(choice.path, str(error).removeprefix(f"{_place(choice)}: "), loaded.origins))
-    return Built(problems, algorithm)
+    return Built(problems, algorithm, instance)
 
 
 def touches(path: Path, other: Path) -> bool:
@@ -84,12 +87,13 @@ def touches(path: Path, other: Path) -> bool:
     return path[:length] == other[:length]
 
 
-def _try(choice: Choice, catalog: Catalog, origins: Mapping[Path, str]) -> None:
+def _try(choice: Choice, catalog: Catalog, origins: Mapping[Path, str]) -> object:
     plugin = build_plugin(
         choice.group, choice.name, choice.options, place=_place(choice), catalog=catalog, origins=_below(choice, origins)
     )
     if choice.group == "rewards":
         plugin.close()  # it may have started processes
+    return plugin
 
 
 def _place(choice: Choice) -> str:

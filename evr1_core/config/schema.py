@@ -121,6 +121,61 @@ class RolloutConfig:
 
 
 @frozen(kw_only=True)
+class KLConfig:
+    """A penalty on leaving a reference model."""
+
+    place: Literal["off", "loss", "reward"] = setting(
+        "off", "off: no reference model is loaded; loss: a term of the loss; reward: taken off the reward of each token"
+    )
+    kind: Literal["auto", "k1", "abs", "k2", "k3", "k1+", "k3+", "kl", "mse", "low_var_kl", "full"] = setting(
+        "auto",
+        "estimator; auto: k3+ in the loss, k1 in the reward. As a loss, k2, k1+ and k3+ have the gradient of the reverse KL, k3 "
+        "that of the forward KL, and k1 none on average. kl, mse and low_var_kl are other names of k1, k2 and k3",
+    )
+    coef: float = setting(1e-3, "factor of the penalty", NOT_NEGATIVE)
+    controller: Literal["fixed", "adaptive"] = setting("fixed", "adaptive: the factor follows the KL towards a target")
+    target: float = setting(0.1, "adaptive: KL to hold, a mean over tokens", POSITIVE)
+    horizon: int = setting(10_000, "adaptive: responses after which the factor may have changed by a fifth", POSITIVE)
+    reference: str = setting("", "folder of the reference model; empty: the model as it is when the run starts")
+
+
+@frozen(kw_only=True)
+class CorrectionConfig:
+    """What is done about a sampler whose probabilities differ from the trainer's."""
+
+    mode: Literal["off", "truncate", "mask", "bypass"] = setting(
+        "truncate",
+        "truncate: the ratio weighs the policy loss, up to high; mask: tokens outside [low, high] count 0; bypass: the sampler's "
+        "log-probabilities are the old ones; all of them only where the sampler gives log-probabilities",
+    )
+    level: Literal["token", "sequence", "geometric"] = setting(
+        "token", "ratio of a token, of a response (product), or of a response per token (geometric mean)"
+    )
+    high: float = setting(2.0, "upper bound of the ratio trainer / sampler", POSITIVE)
+    low: float | None = setting(None, "lower bound of the ratio; null: none", POSITIVE)
+
+
+@frozen(kw_only=True)
+class CriticConfig:
+    """The value model of algorithms that need one."""
+
+    path: str = setting("", "folder of the checkpoint that the critic starts from; empty: model.path")
+    lr: float = setting(1e-5, "learning rate", POSITIVE)
+    clip: float = setting(0.5, "a value may move this far from its old one in a step", POSITIVE)
+    warmup_steps: int = setting(0, "first so many steps train the critic alone", NOT_NEGATIVE)
+
+
+@frozen(kw_only=True)
+class FilterConfig:
+    """Which groups are trained on."""
+
+    dynamic: bool = setting(False, "train only on groups whose accuracies differ, and sample on until there are enough")
+    low: float | None = setting(None, "dynamic: only groups whose mean accuracy is above this", SHARE)
+    high: float | None = setting(None, "dynamic: only groups whose mean accuracy is below this", SHARE)
+    max_tries: int = setting(20, "dynamic: batches of prompts sampled for one step at most; 0: no limit", NOT_NEGATIVE)
+
+
+@frozen(kw_only=True)
 class MixConfig:
     """Groups with a stored trajectory in the last slot."""
 
@@ -143,7 +198,11 @@ class RewardConfig:
     format_weight: float = setting(0.1, "weight of the format", NOT_NEGATIVE)
     fallback: str = setting("", "reward plugin for problem types that no chosen reward serves; empty: an error")
     format: FormatConfig = setting(FormatConfig, "what counts as well-formed")
-    overlong_buffer: int = setting(0, "responses longer than the limit less this many tokens are penalised; 0: off", NOT_NEGATIVE)
+    overlong_buffer: float = setting(
+        0,
+        "responses longer than the limit less this many tokens are penalised; below 1: a share of the limit; 0: off",
+        NOT_NEGATIVE,
+    )
     overlong_factor: float = setting(1.0, "penalty at the limit", NOT_NEGATIVE)
 
 
@@ -171,6 +230,8 @@ class TrainConfig:
     stable_ratio: float = setting(0.9, "wsd: share of the updates after warm-up at the full rate", SHARE)
     betas: tuple[float, float] = setting((0.9, 0.999), "AdamW's betas")
     weight_decay: float = setting(0.01, "AdamW's weight decay; norms and biases have none", NOT_NEGATIVE)
+    entropy_coef: float = setting(0.0, "factor of the entropy bonus in the loss", NOT_NEGATIVE)
+    mask_truncated: bool = setting(False, "responses cut off at the limit count for their group and are not trained on")
     max_grad_norm: float = setting(1.0, "global gradient norm is clipped to this", POSITIVE)
     freeze_vision: bool = setting(False, "do not train the vision tower")
     share_prefix: bool = setting(True, "compute a prompt once for its n responses, where the model family allows it")
@@ -211,6 +272,10 @@ class RunConfig:
     frames: FramesConfig = setting(FramesConfig, "sampling and size of frames")
     cache: CacheConfig = setting(CacheConfig, "decoded frames on disk")
     rollout: RolloutConfig = setting(RolloutConfig, "sampling of responses")
+    kl: KLConfig = setting(KLConfig, "penalty on leaving a reference model")
+    correction: CorrectionConfig = setting(CorrectionConfig, "probabilities of sampler and trainer that differ")
+    critic: CriticConfig = setting(CriticConfig, "value model, for algorithms that need one")
+    filter: FilterConfig = setting(FilterConfig, "groups to train on")
     mix: MixConfig = setting(MixConfig, "stored trajectories in sampled groups")
     reward: RewardConfig = setting(RewardConfig, "composition of the reward")
     alarms: AlarmConfig = setting(AlarmConfig, "what stops a run that cannot learn")

@@ -48,6 +48,12 @@ class Scored:
     reward: str = ""
 
 
+def overlong_tokens(config: RewardConfig, max_tokens: int) -> int:
+    """The setting ``reward.overlong_buffer`` in tokens: below 1 it is a share of the limit."""
+    buffer = config.overlong_buffer
+    return round(buffer * max_tokens) if buffer < 1 else round(buffer)
+
+
 def overlong(num_tokens: int, max_tokens: int, buffer: int) -> float:
     """Length penalty in [-1, 0] (arXiv:2503.14476): 0 up to ``max_tokens - buffer``, -1 from ``max_tokens`` on, linear between."""
     if buffer <= 0:
@@ -218,7 +224,7 @@ class Scorer:
         components["format"] = self.form(name, item)
         total = config.accuracy_weight * (accuracy or 0.0) + config.format_weight * components["format"]
         if config.overlong_buffer:
-            components["overlong"] = overlong(item.num_tokens, self.max_tokens, config.overlong_buffer)
+            components["overlong"] = overlong(item.num_tokens, self.max_tokens, overlong_tokens(config, self.max_tokens))
             total += config.overlong_factor * components["overlong"]
         return Scored(
             total=0.0 if accuracy is None else self._weights[name] * total,

@@ -1,11 +1,7 @@
-"""Group statistics, losses and reductions that algorithms are made of. Imports torch; nothing else in ``evr1_core.api`` does.
-
-``B`` responses, ``T`` response tokens; masks are bool ``[B, T]``. float64 inputs stay float64, half precision becomes float32.
-"""
+"""Masked statistics, and the means of losses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -13,7 +9,6 @@ from torch import Tensor
 
 Aggregation = Literal["token-mean", "seq-mean-token-mean", "seq-mean-token-sum", "seq-mean-token-sum-norm"]
 AGGREGATIONS: tuple[Aggregation, ...] = ("token-mean", "seq-mean-token-mean", "seq-mean-token-sum", "seq-mean-token-sum-norm")
-SPREAD = 1e-6  # a group whose values differ by no more than this has no signal: its residue is rounding
 
 
 def at_least_float32(x: Tensor) -> Tensor:
@@ -69,19 +64,6 @@ def outcome(token_rewards: Tensor, mask: Tensor) -> Tensor:
     return (token_rewards * mask).sum(dim=1)
 
 
-def by_group(scores: Tensor, group_ids: Tensor, counted: Tensor, credit: Callable[[Tensor], Tensor]) -> Tensor:
-    """``credit`` applied to the scores of each group, in float64 and in place of the rows; rows not ``counted`` (bool ``[B]``) take
-    no part and get 0. A group of one row, or without spread, gets 0: in low precision its residue is noise that a division would
-    blow up."""
-    credits = torch.zeros_like(scores, dtype=torch.float64)
-    for group in torch.unique(group_ids):
-        rows = torch.nonzero((group_ids == group) & counted).squeeze(1)
-        values = scores[rows].double()
-        if len(rows) >= 2 and values.max() - values.min() > SPREAD:
-            credits[rows] = credit(values)
-    return credits.to(at_least_float32(scores).dtype)
-
-
 def aggregate(losses: Tensor, mask: Tensor, mode: Aggregation, *, tokens: int, sequences: int, max_tokens: int) -> Tensor:
     """This part's share of the global mean of per-token ``losses`` ``[B, T]``. A scalar.
 
@@ -97,23 +79,3 @@ def aggregate(losses: Tensor, mask: Tensor, mode: Aggregation, *, tokens: int, s
         return (masked.sum(dim=1) / mask.sum(dim=1).clamp(min=1)).sum() / max(sequences, 1)
     total = masked.sum() / max(sequences, 1)
     return total / max_tokens if mode == "seq-mean-token-sum-norm" else total
-
-
-def ppo_losses(
-    log_ratio: Tensor, advantages: Tensor, *, low: float, high: float, dual: float | None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Clipped surrogate (arXiv:1707.06347) with separate bounds (arXiv:2503.14476) and dual clip (arXiv:1912.09729).
-
-    Returns the loss per token, where the upper clip binds, and where the dual clip binds; all ``[B, T]``. ``log_ratio`` is clamped
-    by the caller.
-    """
-    ratio = log_ratio.exp()
-    plain = -advantages * ratio
-    clipped = -advantages * ratio.clamp(1 - low, 1 + high)
-    losses = torch.maximum(plain, clipped)
-    binds = clipped > plain
-    if dual is None:
-        return losses, binds, torch.zeros_like(binds)
-    bound = -advantages * dual
-    dual_binds = (advantages < 0) & (losses > bound)
-    return torch.where(advantages < 0, torch.minimum(losses, bound), losses), binds, dual_binds
