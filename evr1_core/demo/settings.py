@@ -20,7 +20,7 @@ def common(data: DemoData, seed: int) -> dict[str, Any]:
         "cache": {"folder": str(data.root.parent / "cache")},
         "rewards": {"temporal_iou": {}, "mcq": {}},
         "rollout": {"max_response_tokens": 24, "max_prompt_tokens": 512},
-        "train": {"betas": [0.9, 0.99], "threads": 1, "seed": seed},
+        "train": {"betas": [0.9, 0.99], "schedule": "linear", "min_lr_ratio": 0.1, "threads": 1, "seed": seed},
         "log": {"samples_every": 25},
     }
 
@@ -29,14 +29,14 @@ def warm_start(data: DemoData, seed: int) -> dict[str, Any]:
     """Supervised steps, stopped when the model is about half right."""
     settings = common(data, seed)
     settings["data"]["train"] = [str(data.warm)]
-    settings["train"] |= {"steps": 240, "prompts_per_step": 16, "groups_per_batch": 16, "lr": 2e-3, "warmup_steps": 20}
+    settings["train"] |= {"steps": 300, "prompts_per_step": 16, "groups_per_batch": 16, "lr": 2e-3, "warmup_steps": 20}
     return settings
 
 
 def reinforcement(data: DemoData, seed: int) -> dict[str, Any]:
     """GRPO; stored trajectories stand in the last slot of temporal grounding groups alone."""
     settings = common(data, seed)
-    settings["train"] |= {"steps": 100, "prompts_per_step": 24, "groups_per_batch": 12, "lr": 1e-3, "warmup_steps": 10}
+    settings["train"] |= {"steps": 110, "prompts_per_step": 24, "groups_per_batch": 12, "lr": 6e-4, "warmup_steps": 10}
     settings["rollout"] |= {"n": 8}
     settings["mix"] = {"enabled": True}
     settings["val"] = {"before": True}
