@@ -20,7 +20,8 @@ from evr1_core.api.errors import (
     UnknownPluginError,
 )
 from evr1_core.api.hooks import hookimpl, hookspec
-from evr1_core.api.models import IMAGE, TEXT, VIDEO, Encoded, EngineInput, ModelBatch, ModelFamily, VisionFeatures
+from evr1_core.api.models import Encoded, EngineInput, ModelBatch, ModelFamily, VisionFeatures
+from evr1_core.api.processing import IMAGE, TEXT, VIDEO
 from evr1_core.api.rewards import Reward, RewardInput, RewardResult
 from evr1_core.api.samples import Kind, Media, Prompt, Sample
 from evr1_core.api.trackers import Tracker

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from attrs import define, field, frozen
 
+from evr1_core.api import processing
 from evr1_core.api.clips import Clip, PatchGrid
+from evr1_core.api.errors import ModelError
 from evr1_core.api.samples import Kind, Prompt
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-
-TEXT, IMAGE, VIDEO = 0, 1, 2  # values of Encoded.token_kind
 
 
 @frozen(kw_only=True, eq=False)
@@ -48,13 +48,15 @@ class VisionFeatures:
 class ModelBatch:
     """Input of the text part. ``input_ids`` int64 ``[B, S]``; ``position_ids`` int64 ``[3, B, S]`` (time, height, width);
     ``token_kind`` int8 ``[B, S]``, 0 on padding; ``attention_mask`` bool ``[B, 1, S, K]``, True where a query (S) sees a key (K);
-    ``cache``: keys and values of earlier tokens, extended in place."""
+    ``cache``: keys and values of earlier tokens, extended in place. ``valid`` bool ``[B, S]``, False on padding: families with a
+    recurrent state need it where padding stands before tokens, or where the state is kept."""
 
     input_ids: Tensor
     position_ids: Tensor
     token_kind: Tensor
     attention_mask: Tensor | None = None
     cache: Any = None
+    valid: Tensor | None = None
 
 
 @frozen(kw_only=True)
@@ -72,6 +74,8 @@ class ModelFamily(ABC):
 
     ``model_types``: values of ``model_type`` in ``config.json``. ``box_kind``: the space in which the family names boxes.
     ``prompt_style``: which prompt templates suit it. ``shared_prefix``: a prompt may be computed once for several responses.
+
+    What is not abstract suits a family with a Hugging Face processor and a Transformers model; override what differs.
     """
 
     api: ClassVar[int]
@@ -91,22 +95,6 @@ class ModelFamily(ABC):
         ``sizes`` override the family's small defaults."""
 
     @abstractmethod
-    def load(self, folder: str, *, dtype: str = "float32") -> nn.Module:
-        """The model of a folder, through Transformers' Auto classes."""
-
-    @abstractmethod
-    def opens_thinking(self, processor: Any) -> bool:
-        """The chat template ends inside an open ``<think>``."""
-
-    @abstractmethod
-    def render(self, processor: Any, prompt: Prompt, clips: Sequence[Clip]) -> str:
-        """Chat text up to the assistant's turn, with one unexpanded placeholder a medium."""
-
-    @abstractmethod
-    def encode(self, processor: Any, text: str, clips: Sequence[Clip]) -> Encoded:
-        """Token ids and patches, through the family's Hugging Face processor with resizing and frame sampling off."""
-
-    @abstractmethod
     def position_ids(self, encoded: Encoded) -> Tensor:
         """int64 ``[3, S]``: time, height, width. The next text token stands at ``position_ids.max() + 1`` on all three axes."""
 
@@ -116,8 +104,78 @@ class ModelFamily(ABC):
 
     @abstractmethod
     def forward(self, model: nn.Module, batch: ModelBatch, vision: VisionFeatures | None) -> Tensor:
-        """Hidden states ``[B, S, D]`` of the text part, with the vision features in their places."""
+        """Hidden states ``[B, S, D]`` of the text part, with the vision features in their places. Raises ModelError when
+        placeholders and features differ in number."""
 
-    @abstractmethod
+    def load(self, folder: str, *, dtype: str = "float32") -> nn.Module:
+        """The model of a folder, through Transformers' Auto classes. Raises ModelError when it cuts frames unlike ``grid``."""
+        import torch
+        from transformers import AutoModelForImageTextToText
+
+        module = AutoModelForImageTextToText.from_pretrained(folder, dtype=getattr(torch, dtype), local_files_only=True)
+        check_grid(self.grid, module.config, folder)
+        return module
+
+    def opens_thinking(self, processor: Any) -> bool:
+        """The chat template ends inside an open ``<think>``."""
+        return processing.opens_thinking(processor)
+
+    def render(self, processor: Any, prompt: Prompt, clips: Sequence[Clip]) -> str:
+        """Chat text up to the assistant's turn, with one unexpanded placeholder a medium."""
+        return processing.render(processor, prompt)
+
+    def encode(self, processor: Any, text: str, clips: Sequence[Clip]) -> Encoded:
+        """Token ids and patches, through the family's Hugging Face processor with resizing and frame sampling off. Raises
+        ModelError when placeholders and media differ in number."""
+        out = processing.processed(processor, text, clips, self.grid)
+        kinds = tuple(clip.kind for clip in clips)
+        patches, grid_thw = processing.patches_in_order(out, kinds) if kinds else (None, None)
+        return Encoded(
+            input_ids=out["input_ids"][0],
+            token_kind=processing.token_kinds(processor, out["input_ids"][0]),
+            patches=patches,
+            grid_thw=grid_thw,
+            media_kinds=kinds,
+            seconds_per_step=tuple(map(float, out.get("second_per_grid_ts", ()))),
+        )
+
+    def prompt_length(self, processor: Any, text: str, clips: Sequence[Clip]) -> int:
+        """Tokens of a prompt, visual ones included, without reading a pixel: the frames of ``clips`` may lie on torch's ``meta``
+        device. Raises ModelError as ``encode`` does."""
+        return processing.prompt_length(processor, text, clips, self.grid)
+
+    def engine_input(self, text: str, clips: Sequence[Clip]) -> EngineInput:
+        """The same prompt for an inference engine: frames as they are, with the time record, neither resized nor sampled again."""
+        kwargs = {"do_resize": False} if clips else {}
+        return EngineInput(text=text, media=processing.engine_media(clips, self.grid), processor_kwargs=kwargs)
+
+    def engine_names(self, name: str) -> str:
+        """Name in an inference engine of the parameter that ``named_parameters`` calls ``name``."""
+        return name
+
+    def dummy_patches(self, model: nn.Module) -> tuple[Tensor, Tensor]:
+        """Patches and grid of the smallest legal medium, black: a text-only batch runs it through the vision tower at weight 0."""
+        import torch
+
+        grid = self.grid
+        weight = next(model.parameters())
+        patches = weight.new_zeros(grid.merge**2, 3 * grid.temporal * grid.patch**2)
+        return patches, torch.tensor([[1, grid.merge, grid.merge]], device=weight.device)
+
+    def shard_units(self, model: nn.Module) -> list[nn.Module]:
+        """The modules to be sharded, each by itself: the blocks that Transformers names as not to be split, in order."""
+        names = set(getattr(model, "_no_split_modules", None) or ())
+        return [module for module in model.modules() if type(module).__name__ in names]
+
     def head(self, model: nn.Module) -> nn.Module:
         """Hidden states to logits; applied to chosen positions only."""
+        return model.get_submodule("lm_head")
+
+
+def check_grid(grid: PatchGrid, config: Any, folder: str) -> None:
+    """Raises ModelError when a checkpoint's vision part cuts frames unlike ``grid``, by which the cache has sized them."""
+    vision = config.vision_config
+    names = {"patch_size": grid.patch, "spatial_merge_size": grid.merge, "temporal_patch_size": grid.temporal}
+    wrong = [f"{name} {getattr(vision, name)}, not {ours}" for name, ours in names.items() if getattr(vision, name) != ours]
+    if wrong:
+        raise ModelError(f"{folder}: the model has {', '.join(wrong)}: it belongs to another model family; name it as model.family")
