@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from evr1_core.api.tensors import entropy_of
+
 
 def token_logprobs(
     hidden: Tensor, head: nn.Module, targets: Tensor, *, temperature: float, banned: Sequence[int]
@@ -20,5 +22,4 @@ def token_logprobs(
         logits = logits.float()
     logits = logits.index_fill(1, torch.tensor(banned, dtype=torch.long, device=logits.device), float("-inf")) / temperature
     logprobs = torch.log_softmax(logits, dim=-1)
-    entropy = -(logprobs.exp() * logprobs.masked_fill(logprobs == float("-inf"), 0.0)).sum(dim=-1)
-    return logprobs.gather(1, targets.unsqueeze(1)).squeeze(1), entropy
+    return logprobs.gather(1, targets.unsqueeze(1)).squeeze(1), entropy_of(logprobs)
