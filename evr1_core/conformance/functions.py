@@ -63,8 +63,7 @@ def entropy(inputs: Inputs) -> dict[str, Any]:
 
 
 def reward_kl(inputs: Inputs) -> dict[str, Any]:
-    """``controller``: ``target``, ``horizon``, ``n_seq``, and the ``kl`` of one batch or of several; ``betas`` after each, from
-    ``beta`` each time."""
+    """``controller``: ``target``, ``horizon``, ``n_seq``, and the ``kl`` of one batch or several; ``betas`` after each."""
     answer: dict[str, Any] = {}
     beta = inputs.needed("beta")
     if "token_scores" in inputs:
@@ -80,15 +79,18 @@ def reward_kl(inputs: Inputs) -> dict[str, Any]:
     if "controller" in inputs:
         given = Inputs(inputs.needed("controller"))
         kls = given.get("kl", given.get("kls", float(answer["current_kl"]) if answer else None))
-        answer["betas"] = [_next_beta(beta, kl, given) for kl in (kls if isinstance(kls, list) else [kls])]
+        answer["betas"] = _betas(beta, kls if isinstance(kls, list) else [kls], given)
     return answer
 
 
-def _next_beta(beta: float, kl: float, given: Inputs) -> float:
+def _betas(beta: float, kls: list[float], given: Inputs) -> list[float]:
     fixed = given.get("type", given.get("kind", "adaptive")) == "fixed"
     controller = KLController(coef=beta, target=None if fixed else given.get("target", 0.1), horizon=given.get("horizon", 10_000))
-    controller.update(kl, given.get("n_seq", given.get("n", 1)))
-    return controller.coef
+    betas = []
+    for kl in kls:
+        controller.update(kl, given.get("n_seq", given.get("n", 1)))
+        betas.append(controller.coef)
+    return betas
 
 
 def reward_overlong(inputs: Inputs) -> dict[str, Any]:

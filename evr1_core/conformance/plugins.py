@@ -124,7 +124,8 @@ def _loss_batch(inputs: Inputs, logprobs: Tensor) -> LossBatch:
 
 def _rows(batch: LossBatch, rows: list[int]) -> LossBatch:
     fields: dict[str, Any] = attrs.asdict(batch, recurse=False)
-    return attrs.evolve(batch, **{key: value[rows] for key, value in fields.items() if isinstance(value, Tensor)})
+    changed: dict[str, Any] = {key: value[rows] for key, value in fields.items() if isinstance(value, Tensor)}
+    return attrs.evolve(batch, **changed)
 
 
 def _loss_plugin(inputs: Inputs, **more: Any) -> Algorithm:
