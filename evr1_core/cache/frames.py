@@ -9,9 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import torch
 from attrs import evolve, frozen
 
-from evr1_core.api import CacheError, Clip, ConfigError, Media, PatchGrid
+from evr1_core.api import CacheError, Clip, ConfigError, Media, PatchGrid, VideoMetadata
 from evr1_core.cache.child import Decoders, Do, Order, shared, work
 from evr1_core.cache.key import entry_key
 from evr1_core.cache.plan import Plan, tokens
@@ -21,6 +22,8 @@ from evr1_core.cache.uses import Uses, touch
 from evr1_core.config.schema import CacheConfig, FramesConfig
 
 _log = logging.getLogger(__name__)
+
+MAX_PLANNED = 10_000  # plans kept in memory, so that a file without an entry is not scanned by each of the checks before a run
 
 
 @frozen(kw_only=True)
@@ -57,6 +60,7 @@ class FrameCache:
         self._root = None if media_root == Path() else Path(os.path.abspath(media_root))
         self._decoders, self._isolated = decoders, isolated
         self._uses = Uses(folder)
+        self._planned: dict[str, dict[str, Any]] = {}
 
     def clip(self, media: Media) -> Clip:
         """The frames of a file. Raises MediaError; CacheError when an entry is missing under ``cache.mode: only`` or there is no
@@ -79,21 +83,24 @@ class FrameCache:
 
     def plan(self, media: Media) -> Plan:
         """Frames, size and tokens that a file will have. Raises MediaError."""
-        return self.plan_in_full(media)[0]
+        count, _, height, width = self.outline(media).frames.shape
+        return Plan(num_frames=count, height=height, width=width, num_tokens=tokens(count, height, width, self._grid))
 
-    def plan_in_full(self, media: Media) -> tuple[Plan, dict[str, Any] | None]:
-        """The same with the record of a video as plain values."""
+    def outline(self, media: Media) -> Clip:
+        """The clip of a file without its pixels: frames on torch's ``meta`` device, and the record. Raises MediaError."""
         media = self._placed(media)
         key = self.key(media)
         entry = self._opened(key) if self._cache.mode != "off" else None
         if entry is not None:
             self._check_readable(media, entry)
-            count, _, height, width = entry.clip.frames.shape
-            num_tokens = tokens(count, height, width, self._grid)
-            plan = Plan(num_frames=count, height=height, width=width, num_tokens=num_tokens)
-            return plan, None if entry.clip.meta is None else dict(entry.meta)
-        answer = self._do(self._order("plan", media, key))
-        return Plan(**answer["plan"]), answer["meta"]
+            return _outline(tuple(entry.clip.frames.shape), entry.clip.meta)
+        answer = self._planned.get(key) or self._do(self._order("plan", media, key))
+        if len(self._planned) < MAX_PLANNED:
+            self._planned[key] = answer
+        plan, meta = Plan(**answer["plan"]), answer["meta"]
+        if meta is not None:
+            meta = VideoMetadata(**{**meta, "indices": tuple(meta["indices"]), "times": tuple(meta["times"])})
+        return _outline((plan.num_frames, 3, plan.height, plan.width), meta)
 
     def key(self, media: Media) -> str:
         """Names the entry of a file under these settings: a changed file or setting never meets an old entry. Raises MediaError."""
@@ -171,6 +178,10 @@ class FrameCache:
         if not self._isolated:
             return work(order)
         return (self._decoders or shared(self._cache.time_limit, self._cache.memory_limit)).do(order)
+
+
+def _outline(shape: tuple[int, ...], meta: VideoMetadata | None) -> Clip:
+    return Clip(frames=torch.empty(shape, dtype=torch.uint8, device="meta"), meta=meta)
 
 
 def _check_limits(frames: FramesConfig) -> None:

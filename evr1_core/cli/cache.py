@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evr1_core.api import PatchGrid
+    from evr1_core.api import PatchGrid, VideoMetadata
     from evr1_core.cache.build import Built
     from evr1_core.config.schema import RunConfig
 
@@ -123,7 +123,8 @@ def _plan(args: argparse.Namespace, config: RunConfig) -> int:
     failed = False
     for file in args.files:
         try:
-            plan, meta = cache.plan_in_full(Media(kind="image" if Path(file).suffix.lower() in PICTURES else "video", path=file))
+            media = Media(kind="image" if Path(file).suffix.lower() in PICTURES else "video", path=file)
+            plan, meta = cache.plan(media), cache.outline(media).meta
         except MediaError as error:
             print(error, file=sys.stderr)
             failed = True
@@ -134,11 +135,11 @@ def _plan(args: argparse.Namespace, config: RunConfig) -> int:
     return 2 if failed else 0
 
 
-def _described(meta: dict[str, Any]) -> str:
-    size = f"{meta['source_width']} x {meta['source_height']}"
-    text = f"source: {meta['total_frames']} frames of {size}, {meta['duration']:.3f} s, {meta['fps']:.3f} frames/s"
-    times = ", ".join(f"{time:.2f}" for time in meta["times"])
-    lost = "" if meta["readable"] == 1 else f"\n  only {meta['readable']:.0%} of the promised frames can be read"
+def _described(meta: VideoMetadata) -> str:
+    size = f"{meta.source_width} x {meta.source_height}"
+    text = f"source: {meta.total_frames} frames of {size}, {meta.duration:.3f} s, {meta.fps:.3f} frames/s"
+    times = ", ".join(f"{time:.2f}" for time in meta.times)
+    lost = "" if meta.readable == 1 else f"\n  only {meta.readable:.0%} of the promised frames can be read"
     return f"{text}{lost}\n  seconds: {times}"
 
 

@@ -116,7 +116,10 @@ class RolloutConfig:
     temperature: float = setting(1.0, "sampling temperature in training", POSITIVE)
     top_p: float = setting(1.0, "nucleus sampling; 1 is off", validators.and_(validators.gt(0.0), validators.le(1.0)))
     top_k: int = setting(-1, "top-k sampling; -1 is off", validators.ge(-1))
-    max_prompt_tokens: int = setting(16384, "longer prompts are an error", POSITIVE)
+    max_prompt_tokens: int = setting(16384, "tokens of a prompt at most, visual ones included", POSITIVE)
+    on_long_prompt: Literal["fail", "skip"] = setting(
+        "fail", "a longer prompt is an error, found before the run starts, or its record is left out and counted"
+    )
     max_response_tokens: int = setting(1024, "responses are cut off here", POSITIVE)
 
 
@@ -199,7 +202,7 @@ class RewardConfig:
     fallback: str = setting("", "reward plugin for problem types that no chosen reward serves; empty: an error")
     format: FormatConfig = setting(FormatConfig, "what counts as well-formed")
     overlong_buffer: float = setting(
-        0,
+        0.0,
         "responses longer than the limit less this many tokens are penalised; below 1: a share of the limit; 0: off",
         NOT_NEGATIVE,
     )

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 
 from evr1_core.api import Request, RolloutEngine, Sampling
 from evr1_core.config.schema import MixConfig
-from evr1_core.rollout.groups import EncodedPrompt, Group, Response, mixed, offline_response, sampled
+from evr1_core.rollout.groups import EncodedPrompt, Group, Response, check_sampled, mixed, offline_response, sampled
 from evr1_core.rollout.scoring import Response as Answered
 from evr1_core.rollout.scoring import Scored, Scorer
 
@@ -27,6 +27,8 @@ async def sample_groups(engine: RolloutEngine, prompts: Sequence[EncodedPrompt],
         for prompt in prompts
     ]
     answers = await engine.generate(requests)
+    for prompt, rollouts in zip(prompts, answers, strict=True):
+        check_sampled(prompt, rollouts)
     return [
         Group(prompt=prompt, responses=[sampled(rollout) for rollout in rollouts])
         for prompt, rollouts in zip(prompts, answers, strict=True)

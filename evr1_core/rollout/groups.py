@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field, frozen
 
 from evr1_core.api import BoxSpace, Clip, Encoded, ModelError, ModelFamily, Prompt, Rollout, Sample
+from evr1_core.api.processing import grid_of
 from evr1_core.rollout.boxes import prediction_space
 
 if TYPE_CHECKING:
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True, eq=False)
 class EncodedPrompt:
-    """A sample as the model takes it; ``position_ids`` int64 ``[3, S]``; ``boxes``: the space that the model writes boxes in."""
+    """A sample as the model takes it; ``position_ids`` int64 ``[3, S]``; ``boxes``: the space that the model writes boxes in;
+    ``banned``: ids that no response may hold."""
 
     sample: Sample
     text: str
@@ -24,6 +27,7 @@ class EncodedPrompt:
     encoded: Encoded
     position_ids: Tensor
     boxes: BoxSpace | None = None
+    banned: frozenset[int] = frozenset()
 
     @property
     def num_tokens(self) -> int:
@@ -55,12 +59,13 @@ def encode_prompt(
 ) -> EncodedPrompt:
     """Text, token ids, patches and positions of one sample.
 
-    Raises ModelError when placeholders and features differ in number, and when the prompt is longer than ``max_tokens``: a cut
-    could fall inside a visual span.
+    Raises ModelError when placeholders and features differ in number, or the processor has cut the frames otherwise than the cache
+    sized them, and when the prompt is longer than ``max_tokens``: a cut could fall inside a visual span.
     """
-    text = family.render(processor, prompt, clips)
-    encoded = family.encode(processor, text, clips)
-    _check_features(family, sample, encoded)
+    with naming(sample):
+        text = family.render(processor, prompt, clips)
+        encoded = family.encode(processor, text, clips)
+        _check_features(family, encoded, clips)
     if len(encoded.input_ids) > max_tokens:
         raise ModelError(
             f"{sample.origin or sample.uid}: the prompt of {sample.uid!r} has {len(encoded.input_ids)} tokens, "
@@ -73,17 +78,45 @@ def encode_prompt(
         encoded=encoded,
         position_ids=family.position_ids(encoded),
         boxes=prediction_space(family.box_kind, clips),
+        banned=family.banned_ids(processor),
     )
 
 
-def _check_features(family: ModelFamily, sample: Sample, encoded: Encoded) -> None:
+@contextmanager
+def naming(sample: Sample) -> Iterator[None]:
+    """Puts the record before what a model family says about its prompt."""
+    try:
+        yield
+    except ModelError as error:
+        place = f"{sample.origin}: " if sample.origin else ""
+        raise ModelError(f"{place}record {sample.uid!r}: {error}") from error
+
+
+def _check_features(family: ModelFamily, encoded: Encoded, clips: Sequence[Clip]) -> None:
+    grids = [] if encoded.grid_thw is None else [tuple(grid) for grid in encoded.grid_thw.tolist()]
+    sized = [grid_of(clip, family.grid) for clip in clips]
+    if grids != sized:
+        raise ModelError(f"the processor has cut the media into grids {grids}, the cache has sized them for {sized}")
     for number, kind in enumerate(("image", "video"), start=1):
-        grids = [] if encoded.grid_thw is None else encoded.grid_thw.tolist()
         own = [grid for grid, medium in zip(grids, encoded.media_kinds, strict=True) if medium == kind]
         features = sum(t * h * w for t, h, w in own) // family.grid.merge**2
         placeholders = int((encoded.token_kind == number).sum())
         if features != placeholders:
-            raise ModelError(f"{sample.uid!r}: {placeholders} {kind} placeholders and {features} {kind} features (grids {own})")
+            raise ModelError(f"{placeholders} {kind} placeholders and {features} {kind} features (grids {own})")
+
+
+def check_sampled(prompt: EncodedPrompt, rollouts: Sequence[Rollout]) -> None:
+    """Raises ModelError when a response holds a banned id: behind it, placeholders and features differ in number."""
+    for rollout in rollouts:
+        found = prompt.banned.intersection(rollout.token_ids)
+        if found:
+            grids = None if prompt.encoded.grid_thw is None else prompt.encoded.grid_thw.tolist()
+            count = sum(token in found for token in rollout.token_ids)
+            with naming(prompt.sample):
+                raise ModelError(
+                    f"the engine has sampled {count} tokens of {sorted(found)}, which stand for media and are banned; "
+                    f"the prompt's own placeholders belong to grids {grids}"
+                )
 
 
 def sampled(rollout: Rollout) -> Response:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from attrs import frozen
 
 from evr1_core.api import Clip, Media, ModelFamily, Prompt, Sample
-from evr1_core.rollout.groups import EncodedPrompt, encode_prompt
+from evr1_core.rollout.groups import EncodedPrompt, encode_prompt, naming
 
 
 class Templates(Protocol):
@@ -18,9 +18,11 @@ class Templates(Protocol):
 
 
 class Clips(Protocol):
-    """Where decoded media come from."""
+    """Where decoded media come from; an outline is a clip without its pixels."""
 
     def clip(self, media: Media) -> Clip: ...
+
+    def outline(self, media: Media) -> Clip: ...
 
 
 @frozen(kw_only=True, eq=False)
@@ -36,6 +38,14 @@ class PromptEncoder:
     def encode(self, samples: Sequence[Sample]) -> list[EncodedPrompt]:
         """The prompts of ``samples``, in order. Raises MediaError and ModelError, which name the file or the sample."""
         return [self._encode(sample) for sample in samples]
+
+    def length(self, sample: Sample) -> int:
+        """Tokens of a sample's prompt, visual ones included; no pixel is read. Raises as ``encode`` does."""
+        prompt = self.templates.prompt(sample)
+        outlines = [self.clips.outline(media) for media in prompt.media]
+        with naming(sample):
+            text = self.family.render(self.processor, prompt, outlines)
+            return self.family.prompt_length(self.processor, text, outlines)
 
     def _encode(self, sample: Sample) -> EncodedPrompt:
         prompt = self.templates.prompt(sample)

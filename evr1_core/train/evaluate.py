@@ -21,6 +21,7 @@ def evaluate(config: RunConfig) -> Validation:
     clips = session.build_cache(config, family)
     records, _, _ = session.leave_out_bad_media(records, clips, config.data)
     encoder = session.build_encoder(config, family, processor, clips)
+    records, _, _ = session.leave_out_long_prompts(records, encoder, config.rollout)
     engine = session.build_engine(config)
     session.set_threads(config)
     try:

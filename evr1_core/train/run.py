@@ -50,6 +50,11 @@ def run(config: RunConfig) -> Path:
     records, left_out, counts = session.leave_out_bad_media(records, clips, config.data)
     notes += left_out
     encoder = session.build_encoder(config, family, processor, clips)
+    records, too_long, more = session.leave_out_long_prompts(records, encoder, config.rollout)
+    if not records.train:
+        raise DataError(["data.train: no sample is left to train on: all prompts are longer than rollout.max_prompt_tokens"])
+    notes += too_long
+    counts |= more
     engine = session.build_engine(config)
     trackers = [_tracker(choice.name, choice.options) for choice in config.log.trackers]
     sampler = EpochSampler(len(records.train), config.train.prompts_per_step, seed=config.train.seed, shuffle=config.data.shuffle)

@@ -23,16 +23,19 @@ from evr1_core.api import (
 )
 from evr1_core.cache.bad import bad_metrics, find_bad, without_bad
 from evr1_core.cache.frames import FrameCache
-from evr1_core.config.schema import DataConfig, RunConfig
+from evr1_core.config.schema import DataConfig, RolloutConfig, RunConfig
 from evr1_core.data.prompts import PromptTemplates
 from evr1_core.data.records import read_samples
 from evr1_core.registry.catalog import Catalog, PluginRef
 from evr1_core.registry.hooks import Hooks
 from evr1_core.registry.loading import build_plugin, load_class, resolve
 from evr1_core.rollout.boxes import expected_space
+from evr1_core.rollout.lengths import find_long, long_metrics, without_long
 from evr1_core.rollout.preflight import preflight
 from evr1_core.rollout.prompts import PromptEncoder
 from evr1_core.rollout.scoring import Scorer
+
+Counts = dict[str, float]  # for the trackers
 
 
 @frozen(kw_only=True)
@@ -184,13 +187,21 @@ def check_golds(config: RunConfig, samples: Sequence[Sample], scorer: Scorer, fa
     return problems
 
 
-def leave_out_bad_media(records: Records, clips: FrameCache, config: DataConfig) -> tuple[Records, list[str], dict[str, float]]:
+def leave_out_bad_media(records: Records, clips: FrameCache, config: DataConfig) -> tuple[Records, list[str], Counts]:
     """(records whose files can all be decoded, what was left out, counts for the trackers). Raises DataError, listing every such
     record, where the settings do not allow that."""
     bad = {"train": find_bad(records.train, clips), "val": find_bad(records.val, clips)}
     kept = Records(train=without_bad(records.train, bad["train"], config), val=without_bad(records.val, bad["val"], config))
     every = [*bad["train"], *bad["val"]]
     return kept, [f"left out: {each}" for each in every], bad_metrics([*records.train, *records.val], every) if every else {}
+
+
+def leave_out_long_prompts(records: Records, encoder: PromptEncoder, config: RolloutConfig) -> tuple[Records, list[str], Counts]:
+    """The same for records whose prompt has more tokens than ``rollout.max_prompt_tokens``."""
+    long = {"train": find_long(records.train, encoder), "val": find_long(records.val, encoder)}
+    kept = Records(train=without_long(records.train, long["train"], config), val=without_long(records.val, long["val"], config))
+    every = [*long["train"], *long["val"]]
+    return kept, [f"left out: {each}" for each in every], long_metrics([*records.train, *records.val], every) if every else {}
 
 
 class EngineRunner:

@@ -48,3 +48,14 @@ def test_its_records_are_left_out_and_counted_where_that_is_allowed(data: DemoDa
     assert sum("train-0001.mp4" in note for note in notes) == 4
     last = json.loads((out / "metrics.jsonl").read_text().splitlines()[-1])
     assert last["data/bad_media"] == 4
+
+
+def test_prompts_that_are_too_long_stop_the_run_or_are_left_out(data: DemoData, capsys: pytest.CaptureFixture[str]):
+    settled = ("data.on_bad_media=skip", "data.max_bad_media=0.5")
+    assert run(data, *settled, "rollout.max_prompt_tokens=90") == 2
+    printed = capsys.readouterr().err
+    assert "warm.jsonl:1: record 'warm:0': the prompt has" in printed
+    assert "rollout.on_long_prompt: skip" in printed
+    assert not (data.root.parent / "out").exists()
+    assert run(data, *settled, "rollout.max_prompt_tokens=90", "rollout.on_long_prompt=skip") == 2
+    assert "no sample is left to train on: all prompts are longer" in capsys.readouterr().err

@@ -72,7 +72,7 @@ def test_wrong_presets_are_blamed(write):
     Path("mine.py").write_text(PRESETS)
     assert problems(flags={"algorithm": "mine.py:Wrong"}) == [
         "preset of mine.py:Wrong: unknown key rollout.m (known: engine, n, temperature, top_p, top_k, max_prompt_tokens, "
-        "max_response_tokens)",
+        "on_long_prompt, max_response_tokens)",
         "preset of mine.py:Wrong: rollout.n: must be above 0; is 0",
     ]
 
