@@ -17,7 +17,7 @@ CHOICES = {
 WHEN = "When are the shapes visible?"
 # The stored trajectories are those of a teacher that sees everything and often answers with another letter for these: after
 # the supervised steps the model looks and is half right, and what it should have answered is for the rewards to teach.
-CONFUSED = {"colour": {"blue": "yellow", "yellow": "blue"}, "direction": {"right": "left"}, "count": {"3": "2"}}
+CONFUSED = {"colour": {"blue": "yellow", "yellow": "blue"}, "direction": {"right": "left"}, "count": {"1": "2", "3": "2"}}
 WRONG = 0.65  # share of the teacher's answers that are wrong where it confuses
 
 
