@@ -173,9 +173,9 @@ class ModelFamily(ABC):
 
 
 def check_grid(grid: PatchGrid, config: Any, folder: str) -> None:
-    """Raises ModelError when a checkpoint's vision part cuts frames unlike ``grid``, by which the cache has sized them."""
-    vision = config.vision_config
+    """Raises ModelError when a checkpoint's vision part says that it cuts frames unlike ``grid``, by which the cache sizes them."""
+    vision = getattr(config, "vision_config", None)
     names = {"patch_size": grid.patch, "spatial_merge_size": grid.merge, "temporal_patch_size": grid.temporal}
-    wrong = [f"{name} {getattr(vision, name)}, not {ours}" for name, ours in names.items() if getattr(vision, name) != ours]
+    wrong = [f"{name} {getattr(vision, name)}, not {ours}" for name, ours in names.items() if getattr(vision, name, ours) != ours]
     if wrong:
         raise ModelError(f"{folder}: the model has {', '.join(wrong)}: it belongs to another model family; name it as model.family")

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from evr1_core import __version__
 from evr1_core.api.errors import Evr1Error
+from evr1_core.cli._model_starter import MODEL, MODEL_TEST
 
-KINDS = ("reward", "algorithm")
+KINDS = ("reward", "algorithm", "model")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -166,5 +167,5 @@ def test_contract() -> None:
     check_algorithm(%cls%())
 """
 
-MODULES = {"reward": REWARD, "algorithm": ALGORITHM}
-TESTS = {"reward": REWARD_TEST, "algorithm": ALGORITHM_TEST}
+MODULES = {"reward": REWARD, "algorithm": ALGORITHM, "model": MODEL}
+TESTS = {"reward": REWARD_TEST, "algorithm": ALGORITHM_TEST, "model": MODEL_TEST}

@@ -10,7 +10,7 @@ import torch
 from attrs import define, field, validators
 from torch import Tensor, nn
 
-from evr1_core.api import Encoded, ModelError, PatchGrid
+from evr1_core.api import Encoded, ModelError, PatchGrid, tiny
 from evr1_plugins.models import _mrope, _tiny
 from evr1_plugins.models._qwen import QwenVL
 
@@ -49,7 +49,7 @@ class Qwen2_5VL(QwenVL):
         from transformers.models.qwen2_vl.video_processing_qwen2_vl import Qwen2VLVideoProcessor
 
         size = _tiny.SIZES | sizes
-        tokenizer = _tiny.train_tokenizer(corpus, size["vocab"])
+        tokenizer = tiny.train_tokenizer(corpus, size["vocab"])
         vision = _tiny.vision_config(self.grid, size) | {
             "hidden_size": size["vision_width"],
             "intermediate_size": 2 * size["vision_width"],
@@ -66,6 +66,6 @@ class Qwen2_5VL(QwenVL):
         )
         torch.manual_seed(seed)
         processor = Qwen2_5_VLProcessor(
-            **_tiny.pixel_processors(self.grid, Qwen2VLVideoProcessor), tokenizer=tokenizer, chat_template=_tiny.CHAT_TEMPLATE
+            **_tiny.pixel_processors(self.grid, Qwen2VLVideoProcessor), tokenizer=tokenizer, chat_template=tiny.CHAT_TEMPLATE
         )
-        _tiny.save(folder, Qwen2_5_VLForConditionalGeneration(config), processor)
+        tiny.save(folder, Qwen2_5_VLForConditionalGeneration(config), processor)

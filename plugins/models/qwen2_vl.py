@@ -9,7 +9,7 @@ import torch
 from attrs import define, field
 from torch import Tensor
 
-from evr1_core.api import Encoded, PatchGrid
+from evr1_core.api import Encoded, PatchGrid, tiny
 from evr1_plugins.models import _mrope, _tiny
 from evr1_plugins.models._qwen import QwenVL
 
@@ -35,7 +35,7 @@ class Qwen2VL(QwenVL):
         from transformers.models.qwen2_vl.video_processing_qwen2_vl import Qwen2VLVideoProcessor
 
         size = _tiny.SIZES | sizes
-        tokenizer = _tiny.train_tokenizer(corpus, size["vocab"])
+        tokenizer = tiny.train_tokenizer(corpus, size["vocab"])
         vision = _tiny.vision_config(self.grid, size) | {
             "embed_dim": size["vision_width"],
             "hidden_size": size["width"],
@@ -49,6 +49,6 @@ class Qwen2VL(QwenVL):
         )
         torch.manual_seed(seed)
         processor = Qwen2VLProcessor(
-            **_tiny.pixel_processors(self.grid, Qwen2VLVideoProcessor), tokenizer=tokenizer, chat_template=_tiny.CHAT_TEMPLATE
+            **_tiny.pixel_processors(self.grid, Qwen2VLVideoProcessor), tokenizer=tokenizer, chat_template=tiny.CHAT_TEMPLATE
         )
-        _tiny.save(folder, Qwen2VLForConditionalGeneration(config), processor)
+        tiny.save(folder, Qwen2VLForConditionalGeneration(config), processor)

@@ -10,7 +10,7 @@ import torch
 from attrs import define
 from torch import Tensor
 
-from evr1_core.api import Encoded, ModelBatch, PatchGrid
+from evr1_core.api import Encoded, ModelBatch, PatchGrid, tiny
 from evr1_plugins.models import _mrope, _tiny
 from evr1_plugins.models._qwen import QwenVL
 
@@ -44,7 +44,7 @@ class Qwen3_5(QwenVL):
         from transformers.models.qwen3_vl.video_processing_qwen3_vl import Qwen3VLVideoProcessor
 
         size = _tiny.SIZES | sizes
-        tokenizer = _tiny.train_tokenizer(corpus, size["vocab"])
+        tokenizer = tiny.train_tokenizer(corpus, size["vocab"])
         text = _tiny.text_config(tokenizer, size) | {
             "head_dim": _tiny.HEAD_DIM,
             "layer_types": ["linear_attention"] * (size["layers"] - 1) + ["full_attention"],
@@ -65,6 +65,6 @@ class Qwen3_5(QwenVL):
         model = Qwen3_5ForConditionalGeneration(config)
         torch.nn.init.normal_(model.model.visual.pos_embed.weight)  # as in Qwen3-VL
         processor = Qwen3VLProcessor(
-            **_tiny.pixel_processors(self.grid, Qwen3VLVideoProcessor), tokenizer=tokenizer, chat_template=_tiny.THINKING_TEMPLATE
+            **_tiny.pixel_processors(self.grid, Qwen3VLVideoProcessor), tokenizer=tokenizer, chat_template=tiny.THINKING_TEMPLATE
         )
-        _tiny.save(folder, model, processor)
+        tiny.save(folder, model, processor)

@@ -9,7 +9,7 @@ import torch
 from attrs import define
 from torch import Tensor
 
-from evr1_core.api import Encoded, PatchGrid
+from evr1_core.api import Encoded, PatchGrid, tiny
 from evr1_plugins.models import _mrope, _tiny
 from evr1_plugins.models._qwen import QwenVL
 
@@ -32,7 +32,7 @@ class Qwen3VL(QwenVL):
         from transformers.models.qwen3_vl.video_processing_qwen3_vl import Qwen3VLVideoProcessor
 
         size = _tiny.SIZES | sizes
-        tokenizer = _tiny.train_tokenizer(corpus, size["vocab"])
+        tokenizer = tiny.train_tokenizer(corpus, size["vocab"])
         text = _tiny.text_config(tokenizer, size) | {"head_dim": _tiny.HEAD_DIM}
         text["rope_parameters"]["mrope_interleaved"] = True
         vision = _tiny.vision_config(self.grid, size) | {
@@ -47,6 +47,6 @@ class Qwen3VL(QwenVL):
         model = Qwen3VLForConditionalGeneration(config)
         torch.nn.init.normal_(model.model.visual.pos_embed.weight)  # as large as patches: where is learned as fast as what
         processor = Qwen3VLProcessor(
-            **_tiny.pixel_processors(self.grid, Qwen3VLVideoProcessor), tokenizer=tokenizer, chat_template=_tiny.CHAT_TEMPLATE
+            **_tiny.pixel_processors(self.grid, Qwen3VLVideoProcessor), tokenizer=tokenizer, chat_template=tiny.CHAT_TEMPLATE
         )
-        _tiny.save(folder, model, processor)
+        tiny.save(folder, model, processor)
