@@ -34,10 +34,10 @@ class SpatialIoU(Reward):
     def score(self, item: RewardInput) -> RewardResult:
         gold = self._gold(item.sample)
         own, other = box_spaces(item.sample, item.boxes, self.gold_space, self.prediction_space)
-        guess = one_box(item.answer)
-        if guess is None:
-            return RewardResult(accuracy=0.0, parsed=False, note="several boxes" if boxes(item.answer) else "no box")
-        return RewardResult(accuracy=iou_2d(converted(guess, other, own), gold), parsed=True)
+        guesses = boxes(item.answer)
+        if len(set(guesses)) != 1:
+            return RewardResult(accuracy=0.0, parsed=False, note="several boxes" if guesses else "no box")
+        return RewardResult(accuracy=iou_2d(converted(guesses[0], other, own), gold), parsed=True)
 
     def well_formed(self, sample: Sample, answer: str) -> bool:
         value = parse_json(answer) if answer.startswith("{") else None

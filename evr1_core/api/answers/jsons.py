@@ -22,26 +22,28 @@ def parse_json(text: str | None) -> Any:
     """
     if not text:
         return None
-    return _loads(unfenced(text).strip())
+    document = unfenced(text).strip()
+    return None if _depth(document) > MAX_DEPTH else _loads(document)
 
 
 def json_values(text: str) -> list[Any]:
     """The values of all outermost JSON objects and arrays in ``text``, in order; what does not parse is left out. Linear time."""
-    values = (_loads(text[start:end]) for start, end in _regions(text))
+    values = (_loads(text[start:end]) for start, end, depth in _regions(text) if depth <= MAX_DEPTH)
     return [value for value in values if value is not None]
 
 
 def _loads(text: str) -> Any:
-    if _depth(text) > MAX_DEPTH:
-        return None
     try:
-        return json.loads(text, object_pairs_hook=_first_wins, parse_int=float)
+        return _DECODER.decode(text)
     except ValueError:
         return None
 
 
 def _first_wins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(reversed(pairs))
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_first_wins, parse_int=float)  # made once: that costs more than most values
 
 
 def _depth(text: str) -> int:
@@ -52,18 +54,18 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _regions(text: str) -> list[tuple[int, int]]:
-    """Offsets of the outermost balanced brackets; brackets that are never closed are passed over."""
+def _regions(text: str) -> list[tuple[int, int, int]]:
+    """Offsets of the outermost balanced brackets, and how deep they nest; brackets that are never closed are passed over."""
     stack: list[tuple[str, int]] = []
-    regions: list[tuple[int, int]] = []
+    regions: list[tuple[int, int, int]] = []
     for token, position in _brackets(text):
         if token in "{[":
             stack.append((token, position))
         elif stack and stack[-1][0] == _PAIRS[token]:
-            start = stack.pop()[1]
+            start, depth = stack.pop()[1], 0
             while regions and regions[-1][0] > start:
-                regions.pop()
-            regions.append((start, position + 1))
+                depth = max(depth, regions.pop()[2])
+            regions.append((start, position + 1, depth + 1))
         else:
             stack.clear()
     return regions
@@ -72,12 +74,16 @@ def _regions(text: str) -> list[tuple[int, int]]:
 def _brackets(text: str) -> Iterator[tuple[str, int]]:
     """Brackets outside of strings; a quote counts only inside brackets and when it is closed."""
     position, depth, quotes = 0, 0, True
-    while (match := _TOKEN.search(text, position)) is not None:
-        token, position = match.group(), match.end()
-        if token != '"':
-            depth = max(0, depth + (1 if token in "{[" else -1))
-            yield token, match.start()
+    search = _TOKEN.search
+    while (match := search(text, position)) is not None:
+        token, position = match[0], match.end()
+        if token == "{" or token == "[":
+            depth += 1
+            yield token, position - 1
+        elif token != '"':
+            depth -= depth > 0
+            yield token, position - 1
         elif depth and quotes:
-            string = _STRING.match(text, match.start())
+            string = _STRING.match(text, position - 1)
             quotes = string is not None
             position = string.end() if string else position

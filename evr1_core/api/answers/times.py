@@ -86,7 +86,7 @@ def _usable(pairs: Sequence[tuple[float | None, float | None]]) -> list[Span]:
 
 def _looks_timed(value: Any) -> bool:
     if isinstance(value, dict):
-        return any(key in value for key in KEYS) or any(set(pair) <= value.keys() for pair in BOUNDS)
+        return not value.keys().isdisjoint(KEYS) or any(start in value and end in value for start, end in BOUNDS)
     return isinstance(value, list) and bool(value)
 
 
@@ -94,7 +94,7 @@ def _pairs(value: Any, clock: bool) -> list[tuple[float | None, float | None]]:
     """(start, end) of every span in a JSON value; (None, None) for a part that is none."""
     if isinstance(value, dict):
         for start, end in BOUNDS:
-            if {start, end} <= value.keys():
+            if start in value and end in value:
                 return [(_seconds(value[start], clock), _seconds(value[end], clock))]
         for key in KEYS:
             if key in value:

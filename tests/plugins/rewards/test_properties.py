@@ -26,7 +26,7 @@ from evr1_plugins.rewards.temporal_iou import TemporalIoU
 RULES = [MultipleChoice(), Numerical(), TemporalIoU(), SpatialIoU(), SpatialTemporalIoU(), Boolean()]
 REWARDS = [*RULES, OpenEnded(), Ocr(), Preference(), Code()]
 LENGTH = 100_000
-SECONDS = 2.0  # promised is 1; the machine may be busy
+SECONDS = 1.0  # of processor time
 FRAME = BoxSpace(kind="norm1000", width=640, height=480)
 
 # pieces that the readers look for, so that random texts of them reach every branch
@@ -109,9 +109,20 @@ def test_any_text(reward: Reward, text: str) -> None:
 @given(text=long_texts)
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.large_base_example, HealthCheck.data_too_large])
 def test_long_texts_take_linear_time(reward: Reward, text: str) -> None:
-    sample = SAMPLES[min(reward.tasks)]
-    start = time.perf_counter()
-    reward.score(RewardInput(sample=sample, response=text, answer=text, boxes=FRAME))
+    assert seconds_for(reward, text) < SECONDS
+
+
+@pytest.mark.parametrize("reward", [TemporalIoU(), SpatialIoU(), SpatialTemporalIoU()], ids=lambda reward: type(reward).__name__)
+@pytest.mark.parametrize("piece", ["{}", "[]", "{}[]", "[[]]", "[1]", '{"a":[]}', "[[[[{}]]]]", '["', '{"":"', "][", "(1,2,3,4)"])
+def test_brackets_take_well_below_a_second(reward: Reward, piece: str) -> None:
+    text = (piece * LENGTH)[:LENGTH]
+    assert min(seconds_for(reward, text) for _ in range(2)) < 0.8 * SECONDS
+
+
+def seconds_for(reward: Reward, text: str) -> float:
+    """Processor time of extracting and scoring; what workers spend has a limit of its own."""
+    start = time.process_time()
+    reward.score(RewardInput(sample=SAMPLES[min(reward.tasks)], response=text, answer=text, boxes=FRAME))
     extract(text)
     extract(text, mode="lenient")
-    assert time.perf_counter() - start < SECONDS
+    return time.process_time() - start
