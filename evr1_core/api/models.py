@@ -72,8 +72,10 @@ class EngineInput:
 class ModelFamily(ABC):
     """One architecture. A plugin is an attrs class; its fields are its options.
 
-    ``model_types``: values of ``model_type`` in ``config.json``. ``box_kind``: the space in which the family names boxes.
-    ``prompt_style``: which prompt templates suit it. ``shared_prefix``: a prompt may be computed once for several responses.
+    ``model_types``: values of ``model_type`` in ``config.json``. ``grid``: how frames are cut. ``box_kind``: the space in which the
+    family names boxes. ``time``: how it learns when frames were shown: ``text``, written before each step; ``positions``, steps are
+    as far apart as their seconds; ``none``, in their order alone. ``prompt_style``: which prompt templates suit it.
+    ``shared_prefix``: a prompt may be computed once for several responses.
 
     What is not abstract suits a family with a Hugging Face processor and a Transformers model; override what differs.
     """
@@ -82,6 +84,7 @@ class ModelFamily(ABC):
     model_types: ClassVar[frozenset[str]]
     grid: ClassVar[PatchGrid]
     box_kind: ClassVar[Literal["norm1000", "resized"]]
+    time: ClassVar[Literal["none", "positions", "text"]] = "none"
     prompt_style: ClassVar[str] = "think"
     shared_prefix: ClassVar[bool] = True
 

@@ -40,6 +40,7 @@ class %cls%(ModelFamily):
     model_types = frozenset({"%name%"})  # values of "model_type" in config.json
     grid = PatchGrid(patch=14, merge=2, temporal=2)
     box_kind = "norm1000"  # or "resized": pixels of the frame that the model sees
+    time = "none"  # or "positions", "text": how it learns when frames were shown
 
     def banned_ids(self, processor: Any) -> frozenset[int]:
         names = [processor.image_token, processor.video_token, "<|vision_start|>"]

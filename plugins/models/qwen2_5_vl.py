@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ class Qwen2_5VL(QwenVL):
     model_types = frozenset({"qwen2_5_vl"})
     grid = PatchGrid(patch=14, merge=2, temporal=2)
     box_kind = "resized"
+    time = "positions"
 
     past_time: bool = field(default=False, metadata={"help": _mrope.PAST_TIME})
     tokens_per_second: int = field(
@@ -40,6 +42,9 @@ class Qwen2_5VL(QwenVL):
         return module
 
     def position_ids(self, encoded: Encoded) -> Tensor:
+        shortest = min(encoded.seconds_per_step, default=1.0)
+        if shortest * self.tokens_per_second < 1:
+            warnings.warn(f"steps of a video are {shortest:g} s apart, so some share a position: sample fewer frames", stacklevel=2)
         blocks = _mrope.whole_clips(encoded, self.grid.merge, self.tokens_per_second)
         return _mrope.positions(encoded.token_kind, blocks, past_time=self.past_time)
 

@@ -22,6 +22,7 @@ class Qwen2VL(QwenVL):
     model_types = frozenset({"qwen2_vl"})
     grid = PatchGrid(patch=14, merge=2, temporal=2)
     box_kind = "norm1000"
+    time = "none"
 
     past_time: bool = field(default=False, metadata={"help": _mrope.PAST_TIME})
 

@@ -27,6 +27,7 @@ class Qwen3_5(QwenVL):
     model_types = frozenset({"qwen3_5"})
     grid = PatchGrid(patch=16, merge=2, temporal=2)
     box_kind = "norm1000"
+    time = "text"
     shared_prefix = False
 
     def position_ids(self, encoded: Encoded) -> Tensor:

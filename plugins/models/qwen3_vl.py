@@ -22,6 +22,7 @@ class Qwen3VL(QwenVL):
     model_types = frozenset({"qwen3_vl"})
     grid = PatchGrid(patch=16, merge=2, temporal=2)
     box_kind = "norm1000"
+    time = "text"
 
     def position_ids(self, encoded: Encoded) -> Tensor:
         return _mrope.positions(encoded.token_kind, _mrope.single_steps(encoded, self.grid.merge))
