@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+
 import torch
 from torch import Tensor
+
+from evr1_core.train.ranks import ALONE, Ranks
 
 
 class Sums:
@@ -28,10 +32,17 @@ class Sums:
         """A candidate for a maximum."""
         self._maxima[name] = max(self._maxima.get(name, float("-inf")), float(value))
 
-    def means(self) -> dict[str, float]:
-        """All metrics; a ratio over nothing is left out."""
-        ratios = {name: self._numerators[name] / count for name, count in self._denominators.items() if count}
-        return self._totals | ratios | self._maxima
+    def means(self, ranks: Ranks = ALONE) -> dict[str, float]:
+        """All metrics, over the parts of all processes; a ratio over nothing is left out."""
+        every = ranks.gather((self._totals, self._numerators, self._denominators, self._maxima))
+        totals, numerators, denominators = (_merged(sum, [each[place] for each in every]) for place in range(3))
+        ratios = {name: numerators[name] / count for name, count in denominators.items() if count}
+        return totals | ratios | _merged(max, [each[3] for each in every])
+
+
+def _merged(merge: Callable[[Iterable[float]], float], parts: Sequence[dict[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: merge(part[name] for part in parts if name in part) for name in names}
 
 
 def spread(name: str, values: Tensor) -> dict[str, float]:

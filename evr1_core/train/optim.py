@@ -9,6 +9,7 @@ from torch import nn
 
 from evr1_core.api import ConfigError
 from evr1_core.config.schema import TrainConfig
+from evr1_core.train.shard import whole
 
 
 def lr_factor(kind: str, update: int, *, warmup: int, total: int, min_ratio: float, stable_ratio: float) -> float:
@@ -61,7 +62,7 @@ class Optimizer:
         )
         for group in self._adamw.param_groups:
             group["lr"] = config.lr * factor
-        norm = float(torch.nn.utils.clip_grad_norm_(self._parameters, config.max_grad_norm))
+        norm = float(whole(torch.nn.utils.clip_grad_norm_(self._parameters, config.max_grad_norm)))
         finite = math.isfinite(norm)
         if finite:
             self._adamw.step()

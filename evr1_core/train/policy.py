@@ -1,4 +1,4 @@
-"""The policy in this process: log-probabilities of groups, and optimiser updates on them."""
+"""The policy of this process: log-probabilities of groups, and optimiser updates on them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from torch import Tensor, nn
 from evr1_core.api import Algorithm, LossBatch, ModelFamily
 from evr1_core.config.schema import RunConfig
 from evr1_core.rollout.groups import Group
-from evr1_core.train.logprobs import token_logprobs
+from evr1_core.train.hybrid import HybridModel, filler
 from evr1_core.train.metrics import Sums
 from evr1_core.train.optim import Optimizer
 from evr1_core.train.prefix import pack, response_mask, separate
+from evr1_core.train.ranks import ALONE, Ranks
+from evr1_core.train.shard import is_sharded, reshard, shard, whole
 
 
 @frozen(kw_only=True, eq=False)
@@ -33,81 +35,121 @@ class Credited:
     old_logprobs: Tensor | None = None
 
 
+@frozen(kw_only=True)
+class _Plan:
+    """What all processes do in one pass over their groups: so many ``parts`` each, with ``vision`` in every one or in none.
+    ``tokens`` and ``sequences`` are trained on, by all of them together."""
+
+    parts: int
+    vision: bool
+    tokens: int
+    sequences: int
+
+
 class Policy:
-    """A model under training, in one process.
+    """A model under training, whole in one process or as one of the shards that several processes hold.
 
     The unit of work is the group: prompts, and their media, are computed once for all their responses where the family allows it.
+    With several ``ranks``, each calls the methods with groups of its own, and all of them call the same methods.
     """
 
-    def __init__(self, module: nn.Module, family: ModelFamily, processor: Any, config: RunConfig, total_updates: int) -> None:
-        self.module, self.family, self.processor = module, family, processor
-        self._temperature = config.rollout.temperature
+    def __init__(
+        self, module: nn.Module, family: ModelFamily, processor: Any, config: RunConfig, total_updates: int, ranks: Ranks = ALONE
+    ) -> None:
+        self.module, self.family, self.processor, self.ranks = module, family, processor, ranks
         self._max_tokens = config.rollout.max_response_tokens
         self._groups_per_batch = config.train.groups_per_batch
         self._share = config.train.share_prefix and family.shared_prefix
-        self._banned = sorted(family.banned_ids(processor))
+        banned = sorted(family.banned_ids(processor))
+        self._filler = filler(banned)
         if config.train.freeze_vision:
             freeze_vision(module)
-        self.optimizer = Optimizer(module, config.train, total_updates)
+        self.model = HybridModel(module, family, temperature=config.rollout.temperature, banned=banned)
+        if ranks.size > 1:
+            shard(self.model, ranks)
+        self.optimizer = Optimizer(self.model, config.train, total_updates)
 
     @property
     def device(self) -> torch.device:
-        """Where the parameters live."""
-        return next(self.module.parameters()).device
+        """Where the model computes."""
+        return self.ranks.device if is_sharded(self.model) else next(self.module.parameters()).device
 
     def logprobs(self, groups: Sequence[Group]) -> Tensor:
         """float32 ``[B, T]`` without gradient, in the order of the groups' responses; 0 on padding."""
         self.module.eval()
+        plan = self._agree(groups, torch.zeros(0, 0, dtype=torch.bool))
         with torch.no_grad():
-            parts = [self._forward(part)[0] for part in self._parts(groups)]
-        width = max(part.shape[1] for part in parts)
-        return torch.cat([nn.functional.pad(part, (0, width - part.shape[1])) for part in parts])
+            results = [self._forward(part, plan.vision)[0] for part in self._parts(groups)]
+            for _ in range(plan.parts - len(results)):
+                self._idle(plan.vision)
+        reshard(self.model)
+        width = max((result.shape[1] for result in results), default=0)
+        rows = [nn.functional.pad(result, (0, width - result.shape[1])) for result in results]
+        return torch.cat(rows) if rows else torch.zeros(0, 0, device=self.device)
 
     def update(self, algorithm: Algorithm, work: Credited) -> dict[str, float]:
         """One optimiser step on the groups. Returns metrics; loss terms are those of the whole mini-batch, however it was split."""
+        return self.backward(algorithm, work) | self.optimizer.step()
+
+    def backward(self, algorithm: Algorithm, work: Credited) -> dict[str, float]:
+        """Adds the gradients of the groups of all processes, and returns the metrics of their loss."""
         self.module.train()
         sums = Sums()
-        mask = _padded_mask(work)
-        tokens, sequences = int(mask.sum()), int(mask.any(dim=1).sum())
-        first = 0
+        plan = self._agree(work.groups, _padded_mask(work))
+        first = done = 0
         for part in self._parts(work.groups):
             last = first + sum(len(group.responses) for group in part)
-            loss = self._part_loss(algorithm, work, part, slice(first, last), tokens, sequences, sums)
-            loss.backward()
-            first = last
-        return sums.means() | self.optimizer.step()
+            loss = self._part_loss(algorithm, work, part, slice(first, last), plan, sums)
+            (loss * self.ranks.size).backward()  # the gradients of the processes are averaged
+            first, done = last, done + 1
+        for _ in range(plan.parts - done):
+            self._idle(plan.vision).backward()
+        return sums.means(self.ranks)
+
+    def _agree(self, groups: Sequence[Group], mask: Tensor) -> _Plan:
+        parts = -(-len(groups) // self._groups_per_batch)
+        media = any(group.prompt.encoded.grid_thw is not None for group in groups)
+        every = self.ranks.gather((parts, media, int(mask.sum()), int(mask.any(dim=-1).sum())))
+        return _Plan(
+            parts=max(parts for parts, _, _, _ in every),
+            vision=self.ranks.size > 1 and any(media for _, media, _, _ in every),
+            tokens=sum(tokens for _, _, tokens, _ in every),
+            sequences=sum(sequences for _, _, _, sequences in every),
+        )
+
+    def _idle(self, vision: bool) -> Tensor:
+        """A loss of 0, by the calls of a real one."""
+        logprobs, _ = self.model(pack([self._filler], self.device), vision)
+        return 0.0 * logprobs.sum()
 
     def weights(self) -> Iterator[tuple[str, Tensor]]:
         """Name and value of every parameter, for an engine with weights of its own."""
         for name, parameter in self.module.named_parameters():
-            yield name, parameter.detach()
+            yield name, whole(parameter.detach())
 
     def save(self, folder: Path) -> None:
-        """Writes what the Auto classes load: weights, config, generation config, processor, tokenizer, chat template."""
-        module: Any = self.module
-        module.save_pretrained(folder)
-        self.processor.save_pretrained(folder)
+        """Writes what the Auto classes load: weights, config, generation config, processor, tokenizer, chat template. All processes
+        call it, one writes."""
+        weights = {name: weight.cpu() for name, weight in self.weights()} if is_sharded(self.model) else None
+        if self.ranks.leads:
+            module: Any = self.module
+            module.save_pretrained(folder, state_dict=weights)
+            self.processor.save_pretrained(folder)
 
     def _parts(self, groups: Sequence[Group]) -> Iterator[Sequence[Group]]:
         for first in range(0, len(groups), self._groups_per_batch):
             yield groups[first : first + self._groups_per_batch]
 
-    def _forward(self, groups: Sequence[Group]) -> tuple[Tensor, Tensor, Tensor]:
+    def _forward(self, groups: Sequence[Group], vision: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Log-probabilities, entropies and mask, each ``[B, T]``, of the responses of some groups."""
         packed = pack(groups if self._share else separate(groups), self.device)
-        features = None
-        if packed.patches is not None and packed.grid_thw is not None:
-            features = self.family.vision(self.module, packed.patches, packed.grid_thw)
-        hidden = self.family.forward(self.module, packed.batch, features)[packed.rows, packed.columns]
-        chosen, entropy = token_logprobs(
-            hidden, self.family.head(self.module), packed.targets, temperature=self._temperature, banned=self._banned
-        )
+        chosen, entropy = self.model(packed, vision)
         return _placed(chosen, packed.mask), _placed(entropy.detach(), packed.mask), packed.mask
 
     def _part_loss(
-        self, algorithm: Algorithm, work: Credited, part: Sequence[Group], rows: slice, tokens: int, sequences: int, sums: Sums
+        self, algorithm: Algorithm, work: Credited, part: Sequence[Group], rows: slice, plan: _Plan, sums: Sums
     ) -> Tensor:
-        logprobs, entropy, mask = self._forward(part)
+        logprobs, entropy, mask = self._forward(part, plan.vision)
         width = mask.shape[1]
         mask = mask & work.trained[rows].to(mask.device).unsqueeze(1)
         old = logprobs.detach() if work.old_logprobs is None else work.old_logprobs[rows, :width].to(mask.device)
@@ -118,8 +160,8 @@ class Policy:
             advantages=work.advantages[rows, :width].to(mask.device),
             mask=mask,
             offline=offline,
-            global_tokens=tokens,
-            global_sequences=sequences,
+            global_tokens=plan.tokens,
+            global_sequences=plan.sequences,
             max_tokens=self._max_tokens,
         )
         result = algorithm.policy_loss(batch)
@@ -144,6 +186,8 @@ def freeze_vision(module: nn.Module) -> None:
 
 def _padded_mask(work: Credited) -> Tensor:
     responses = [response for group in work.groups for response in group.responses]
+    if not responses:
+        return torch.zeros(0, 0, dtype=torch.bool)
     return response_mask(responses) & work.trained.cpu().unsqueeze(1)
 
 
