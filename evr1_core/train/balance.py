@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 
 from evr1_core.api import ConfigError
 
@@ -28,8 +29,7 @@ def partition(
     work = [workload(length) if workload else float(length) for length in lengths]
     parts = _differencing(work, k, equal_size)
     _fill_empty(parts, work)
-    if equal_size:
-        _exchange(parts, work)
+    _exchange(parts, work, equal_size)
     return sorted(sorted(part) for part in parts)
 
 
@@ -79,21 +79,31 @@ def _fill_empty(parts: list[list[int]], work: Sequence[float]) -> None:
             part.append(row)
 
 
-def _exchange(parts: list[list[int]], work: Sequence[float]) -> None:
-    """Swaps rows of the heaviest part with rows of others as long as the heavier of the two gets lighter."""
+def _exchange(parts: list[list[int]], work: Sequence[float], equal_size: bool) -> None:
+    """Swaps rows of the heaviest and the lightest part, or gives them away, as long as the heavier of the two gets lighter."""
     for _ in range(len(work)):
         loads = [sum(work[index] for index in part) for part in parts]
-        heavy = max(range(len(parts)), key=lambda place: loads[place])
-        best: tuple[float, int, int, int] | None = None
-        for other in range(len(parts)):
-            gap = loads[heavy] - loads[other]
-            for mine in parts[heavy]:
-                for theirs in parts[other]:
-                    moved = work[mine] - work[theirs]
-                    if 0 < moved < gap and (best is None or abs(gap - 2 * moved) < best[0]):
-                        best = (abs(gap - 2 * moved), other, mine, theirs)
-        if best is None:
+        heavy, light = parts[loads.index(max(loads))], parts[loads.index(min(loads))]
+        gap = max(loads) - min(loads)
+        swaps = [
+            (abs(gap - 2 * moved), mine, theirs)
+            for moved, mine, theirs in _moves(heavy, light, work, equal_size)
+            if 0 < moved < gap
+        ]
+        if not swaps:
             return
-        _, other, mine, theirs = best
-        parts[heavy][parts[heavy].index(mine)] = theirs
-        parts[other][parts[other].index(theirs)] = mine
+        _, mine, theirs = min(swaps)
+        heavy.remove(mine)
+        light.append(mine)
+        if theirs >= 0:
+            light.remove(theirs)
+            heavy.append(theirs)
+
+
+def _moves(heavy: list[int], light: list[int], work: Sequence[float], equal_size: bool) -> Iterator[tuple[float, int, int]]:
+    """(work that leaves the heavy part, row that leaves, row that comes back; -1: none)."""
+    for mine, theirs in itertools.product(heavy, light):
+        yield work[mine] - work[theirs], mine, theirs
+    if not equal_size and len(heavy) > 1:
+        for mine in heavy:
+            yield work[mine], mine, -1
