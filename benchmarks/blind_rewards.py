@@ -2,7 +2,8 @@
 
 300 made-up golds a task, drawn with a fixed seed: four options and both truth values equally often; counts from 1 to 10; distances
 from 1 to 10, uniform; events of 3 to 18 s anywhere in a minute; boxes with sides of 10 to 60 % of a 640 x 480 frame, one a second;
-captions of who does what where, twice; signs of one to five of ten words; sums from 1 to 10; responses 1 and 2 equally often.
+captions of who does what where, twice; signs of one to five of ten words; sums from 1 to 10; responses 1 and 2 equally often;
+drawings of one to four rectangles and circles, pages of two to four of six sections, functions with a loop or a condition.
 `total` is what training pays with the published weights, format included.
 """
 
@@ -29,6 +30,14 @@ CAPTION_ACTS = (
 )
 CAPTION_WORDS = sorted({word for part in (*CAPTION_WHO, *CAPTION_WHERE, *CAPTION_ACTS) for word in part.split()})
 SIGN_WORDS = ("EXIT", "GATE", "12", "SALE", "OPEN", "CLOSED", "STOP", "PARKING", "NORTH", "TAXI")
+PAGE_SECTIONS = (
+    "<h1>{0}</h1>",
+    "<p>{0} {1} {2}.</p>",
+    "<ul><li>{1}</li><li>{2}</li></ul>",
+    "<table><tr><td>{0}</td><td>{1}</td></tr></table>",
+    '<div class="note"><b>{1}</b> {2}</div>',
+    "<form><label>{0}</label><input><button>{1}</button></form>",
+)
 OPTIONS = ("A. red", "B. green", "C. blue", "D. yellow")
 
 Strategy = Callable[[Sample], str]  # a whole response, which may peek at the gold where it plays a lucky guess
@@ -175,6 +184,69 @@ def texts(rng: random.Random) -> Iterator[Line]:
     yield from measure(Preference(), verdicts, tricks)
 
 
+def programs(rng: random.Random) -> Iterator[Line]:
+    """Drawings, pages and programs."""
+    from evr1_plugins.rewards.code import Code
+
+    code = Code()
+    drawings = records("svg code", (_drawing(rng) for _ in range(COUNT)))
+    tricks = {
+        "a grey square": answering(_sheet('<rect x="20" y="20" width="60" height="60" fill="#555"/>')),
+        "a pale wash over the sheet": answering(_sheet('<rect width="100" height="100" fill="#fcfcfc"/>')),
+        "every element there is": answering(_sheet("<rect/><circle/>" * 4)),
+    }
+    yield from measure(code, drawings, tricks)
+    pages = records("html code", (_page(rng) for _ in range(COUNT)))
+    sections = [section.format(*[""] * 3) for section in PAGE_SECTIONS]
+    tricks = {
+        "html and body alone": answering("<html><body></body></html>"),
+        "a heading and a paragraph": answering(f"<html><body>{sections[0]}{sections[1]}</body></html>"),
+        "every section there is": answering(f"<html><body>{''.join(sections)}</body></html>"),
+        "every word there is": answering(f"<p>{' '.join(CAPTION_WORDS)}</p>"),
+        "no tags": answering(" ".join(CAPTION_WORDS)),
+    }
+    yield from measure(code, pages, tricks)
+    functions = records("code", (_function(rng) for _ in range(COUNT)))
+    constant = "def f(a):\n    for b in range(9):\n        if b > 1:\n            a = a + b\n    return a\n"
+    tricks = {
+        "a loop with a condition": answering(constant),
+        "the same, ten times": answering(constant * 10),
+        "the shortest function": answering("def f(a): return a"),
+        "pass": answering("pass"),
+    }
+    yield from measure(code, functions, tricks)
+    code.close()
+
+
+def _drawing(rng: random.Random) -> str:
+    return _sheet("".join(_shape(rng) for _ in range(rng.randint(1, 4))))
+
+
+def _sheet(shapes: str) -> str:
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="100" height="100">{shapes}</svg>'
+
+
+def _shape(rng: random.Random) -> str:
+    x, y, size, colour = rng.randint(0, 80), rng.randint(0, 80), rng.randint(5, 40), rng.randrange(1 << 24)
+    if rng.random() < 0.5:
+        return f'<circle cx="{x}" cy="{y}" r="{size / 2}" fill="#{colour:06x}"/>'
+    return f'<rect x="{x}" y="{y}" width="{size}" height="{rng.randint(5, 40)}" fill="#{colour:06x}"/>'
+
+
+def _page(rng: random.Random) -> str:
+    sections = rng.sample(PAGE_SECTIONS, rng.randint(2, 4))
+    filled = (section.format(rng.choice(CAPTION_WHO), rng.choice(CAPTION_ACTS), rng.choice(CAPTION_WHERE)) for section in sections)
+    return f"<html><body>{''.join(filled)}</body></html>"
+
+
+def _function(rng: random.Random) -> str:
+    number, operator, relation = rng.randint(1, 99), rng.choice("+-*"), rng.choice(["<", ">", "=="])
+    loop = f"    for item in range({number}):\n        total = total {operator} item\n"
+    condition = f"    if total {relation} {number}:\n        return len(name)\n"
+    start, end = rng.choice(["0", "1", "[]", "name"]), rng.choice(["total", "str(total)", f"total {operator} {number}"])
+    return f"def work(name):\n    total = {start}\n{rng.choice([loop, condition, loop + condition])}    return {end}"
+
+
 def _caption(rng: random.Random) -> str:
     who, where = rng.choice(CAPTION_WHO), rng.choice(CAPTION_WHERE)
     first, second = rng.sample(CAPTION_ACTS, 2)
@@ -204,7 +276,7 @@ def _one_frame(gold: dict[str, object]) -> dict[str, object]:
 def lines() -> list[Line]:
     """All lines, the same each time."""
     rng = random.Random(0)
-    return [*choices(rng), *quantities(rng), *grounding(rng), *texts(rng)]
+    return [*choices(rng), *quantities(rng), *grounding(rng), *texts(rng), *programs(rng)]
 
 
 def table(measured: Sequence[Line]) -> str:

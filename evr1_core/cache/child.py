@@ -19,7 +19,7 @@ from evr1_core.config.schema import FramesConfig
 
 TARGET = f"{__name__}:serve"
 UNLIMITED = resource.RLIM_INFINITY
-KINDS = {"time": "timeout", "memory": "memory", "crash": "crash"}
+KINDS = {"stalled": "timeout", "memory": "memory", "crash": "crash"}
 
 Do = Literal["plan", "store"]
 
@@ -43,10 +43,9 @@ class Decoders:
     """Processes that do orders. Threads may share them; they are started when needed, and shared by all with the same limits."""
 
     def __init__(self, *, size: int = 1, time_limit: float, memory_mb: int, target: str = TARGET) -> None:
-        self._workers = Workers(
-            target, size=size, time_limit=time_limit, memory=UNLIMITED, first={"order": None, "memory_mb": memory_mb}
-        )
-        self._limits = {"time": f"decoding took longer than {time_limit:g} s (cache.time_limit)"}
+        first = {"order": None, "memory_mb": memory_mb}
+        self._workers = Workers(target, size=size, time_limit=0, wall_limit=time_limit, memory=UNLIMITED, first=first)
+        self._limits = {"stalled": f"decoding took longer than {time_limit:g} s (cache.time_limit)"}
         self._limits["memory"] = f"decoding needs more than {memory_mb} MB (cache.memory_limit)"
 
     def do(self, order: Order) -> dict[str, Any]:

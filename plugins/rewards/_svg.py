@@ -55,17 +55,19 @@ def similarity(guess: Drawing, gold: Drawing) -> float:
 def pixel_similarity(guess: Any, gold: Any) -> float:
     """1 less the mean difference over the pixels where either drawing differs from the sheet; 0 when nothing is drawn.
 
-    The difference at a pixel is that of the channel which differs most, so that yellow is as far from the white sheet as black. A
-    drawing in white alone lies on a black sheet.
+    The difference at a pixel is that of the channel which differs most, so that yellow is as far from the white sheet as black.
+    Each pixel weighs as much as the stronger of both marks differs from the sheet: marks of one colour give the intersection over
+    the union of what they cover, and a pale wash over the whole sheet earns next to nothing. A drawing in white alone lies on a
+    black sheet.
     """
     for white in (True, False):
         left, right = ((picture[:3] + (255 - picture[3]) if white else picture[:3]) for picture in (guess, gold))
-        drawn, marked = ((_far(picture, np.uint8(255 if white else 0)) > 1) for picture in (left, right))
-        if marked.any():
+        drawn, marked = (_far(picture, np.uint8(255 if white else 0)) for picture in (left, right))
+        if marked.max() > 1:  # more than rounding
             break
-    if not (drawn.any() and marked.any()):
+    if min(drawn.max(), marked.max()) <= 1:
         return 0.0
-    return 1.0 - float(_far(left, right)[drawn | marked].mean()) / 255
+    return 1.0 - float(_far(left, right).sum() / np.maximum(drawn, marked).sum())
 
 
 def _far(left: Any, right: Any) -> Any:

@@ -23,24 +23,26 @@ class Code(Reward):
     """Likeness to the gold program, a share in [0, 1]. The answer is the code, bare or in one fence.
 
     SVG: 0.7 of the pixels and 0.3 of the elements. Both are drawn at 256 pixels; the pixels give 1 less the mean difference where
-    either is not blank, the elements the F1 of how often each occurs. Words are not drawn and count among the elements; pictures
-    and links to outside are left out. HTML: 0.6 of the F1 of elements, attributes and nesting and 0.4 of that of the text, by the
-    longest common subsequence of words. Python: F1 of the nodes of the syntax trees, each with its children; own names may differ.
+    either is not blank, weighted by the stronger mark (marks of one colour: intersection over union), the elements the F1 of how
+    often each occurs. Words are not drawn and count among the elements; pictures and links to outside are left out. HTML: 0.6 of
+    the F1 of elements, attributes and nesting and 0.4 of that of the text, by the longest common subsequence of words. Python: F1
+    of the nodes of the syntax trees, each with its children; own names may differ.
 
     With ``execute`` and ``tests`` in a record of Python: the share of the tests that the answer passes. A test is ``assert CALL ==
     LITERAL``, a call with the expected value, or an input with the expected output. Answers are run in the sandbox alone; where
     there is none, the run does not start.
 
-    Parsing and drawing run in a worker process that is killed at the limit. The language comes from the problem type, else from the
-    record's ``subtype`` or ``language``, else it is Python. Raises BadGoldError when the gold is not of its language. Sources:
-    CodeBLEU (arXiv:2009.10297) for syntax trees, Design2Code (arXiv:2403.03163) for pages.
+    Parsing and drawing run in a worker process that is killed at the limit of processor time: 0. One that the machine holds up for
+    ten times as long is not judged. The language comes from the problem type, else from the record's ``subtype`` or ``language``,
+    else it is Python. Raises BadGoldError when the gold is not of its language. Sources: CodeBLEU (arXiv:2009.10297) for syntax
+    trees, Design2Code (arXiv:2403.03163) for pages.
     """
 
     api = 1
     tasks = frozenset({"svg code", "html code", "code", "python", "python code", "code (python)"})
 
     workers: int = field(default=1, validator=validators.ge(1), metadata={"help": "worker processes"})
-    time_limit: float = field(default=0.9, validator=validators.gt(0), metadata={"help": "seconds for one comparison"})
+    time_limit: float = field(default=0.9, validator=validators.gt(0), metadata={"help": "processor seconds for one comparison"})
     execute: bool = field(default=False, metadata={"help": "run Python answers against the tests of their records, in the sandbox"})
     sandbox: Sandbox = field(factory=Sandbox, metadata={"help": "limits of an executed answer"})
     _pool: Workers = field(init=False, eq=False, repr=False)
@@ -71,8 +73,10 @@ class Code(Reward):
     def _result(self, sample: Sample, request: dict[str, str], reply: object) -> RewardResult:
         wanted = request["language"]
         if isinstance(reply, Failed):
-            if request["guess"] == request["gold"] or isinstance(self._pool.ask({**request, "guess": request["gold"]}), Failed):
-                raise BadGoldError(sample, f"{wanted} code that can be compared ({reply.detail})")
+            if reply.reason == "stalled":
+                return RewardResult(accuracy=None, parsed=False, note=f"held up: {reply.detail}")
+            if problem := self._fault({**request, "guess": request["gold"]}):
+                raise BadGoldError(sample, f"{wanted} code that can be compared ({problem})")
             return RewardResult(accuracy=0.0, parsed=False, note=f"cannot be compared: {reply.detail}")
         assert isinstance(reply, dict)
         if reply.get("unread") == "gold":
@@ -80,6 +84,14 @@ class Code(Reward):
         if "unread" in reply:
             return RewardResult(accuracy=0.0, parsed=False, note=f"no {wanted} code of moderate size")
         return RewardResult(accuracy=reply["similarity"], parsed=True, note=f"compared as {wanted}")
+
+    def _fault(self, request: dict[str, str]) -> str:
+        """Why the gold cannot be compared even with itself, tried twice; "" when it can, or when the machine held that up."""
+        for _ in range(2):
+            reply = self._pool.ask(request)
+            if not isinstance(reply, Failed) or reply.reason == "stalled":
+                return ""
+        return reply.detail
 
     def close(self) -> None:
         self._pool.close()

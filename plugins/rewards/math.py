@@ -20,10 +20,11 @@ _FIRST = {"gold": "\\frac{1}{2}", "answer": "x = 0.5"}  # warms the parser up
 class Math(Reward):
     r"""1 when the answer is symbolically equal to the gold, else 0.
 
-    Read as a whole by `math-verify`, in a worker process with a hard time limit: what takes longer is wrong. Numbers agree to six
-    decimals, those below 1e-5 to a millionth of their size. Sets have no order, tuples and intervals do; an equation equals
-    another one only as a whole, and ``x = 5`` answers 5. In prose the one delimited expression or the one number counts; several
-    that differ are no answer. A gold letter with options goes by the rule of multiple choice.
+    Read as a whole by `math-verify`, in a worker process that is killed at the limit of processor time: what takes longer is wrong.
+    (One that the machine holds up for ten times as long is not judged.) Numbers agree to six decimals, those below 1e-5 to a
+    millionth of their size. Sets have no order, tuples and intervals do; an equation equals another one only as a whole, and
+    ``x = 5`` answers 5. In prose the one delimited expression or the one number counts; several that differ are no answer. A gold
+    letter with options goes by the rule of multiple choice.
 
     Raises BadGoldError when the gold cannot be read. Source: Math-Verify (github.com/huggingface/Math-Verify).
     """
@@ -31,7 +32,7 @@ class Math(Reward):
     api = 1
     tasks = frozenset({"math", "mathematics"})
 
-    time_limit: float = field(default=2.0, validator=validators.gt(0), metadata={"help": "seconds for one comparison"})
+    time_limit: float = field(default=2.0, validator=validators.gt(0), metadata={"help": "processor seconds for one comparison"})
     workers: int = field(default=2, validator=validators.ge(1), metadata={"help": "processes that compare"})
     _pool: Workers = field(init=False, repr=False, eq=False)
 
@@ -72,7 +73,8 @@ def _quick(item: RewardInput, gold: str) -> RewardResult | None:
 
 def _result(item: RewardInput, answer: Mapping[str, Any] | Failed) -> RewardResult:
     if isinstance(answer, Failed):
-        return RewardResult(accuracy=0.0, parsed=False, note=f"not compared: {answer.detail}")
+        held_up = answer.reason == "stalled"
+        return RewardResult(accuracy=None if held_up else 0.0, parsed=False, note=f"not compared: {answer.detail}")
     if not answer["gold"]:
         raise BadGoldError(item.sample, "a mathematical expression")
     if not answer["parsed"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -9,20 +10,24 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from evr1_core.api import Evr1Error
+from evr1_core.api import Evr1Error, workers
 from evr1_core.api.workers import Failed, Workers
 
 MODULE = """
 import os, sys, time
 
 def work(do="", value=None, seconds=0):
+    start = time.process_time()
     if do == "sleep": time.sleep(seconds)
     if do == "spin":
         while True: pass
+    if do == "spin for":
+        while time.process_time() < seconds + start: pass
     if do == "power": 9 ** 9 ** 9
     if do == "eat": bytearray(8 << 30)
     if do == "raise": raise LookupError("no such thing")
@@ -39,7 +44,7 @@ def work(do="", value=None, seconds=0):
 def _pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
     (tmp_path / "working.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(tmp_path))
-    pool = Workers("working:work", time_limit=2.0)
+    pool = Workers("working:work", time_limit=1.0, wall_limit=3.0)
     yield pool
     pool.close()
 
@@ -54,16 +59,43 @@ def test_one_process_serves_many(pool: Workers) -> None:
     assert pool.ask({"do": "process"}) != os.getpid()
 
 
-@pytest.mark.parametrize("do", ["spin", "power", "sleep"])
-def test_what_takes_too_long_is_killed_and_replaced(pool: Workers, do: str) -> None:
+@pytest.mark.parametrize(
+    ("do", "failed"),
+    [
+        ("spin", Failed("time", "no result within 1 s of processor time")),
+        ("power", Failed("time", "no result within 1 s of processor time")),
+        ("sleep", Failed("stalled", "no result within 3 s")),
+    ],
+)
+def test_what_takes_too_long_is_killed_and_replaced(pool: Workers, do: str, failed: Failed) -> None:
+    pool = Workers("working:work", time_limit=1.0, wall_limit=3.0 if do == "sleep" else 60.0)
     before = pool.ask({"do": "process"})
     start = time.monotonic()
-    assert pool.ask({"do": do, "seconds": 60}) == Failed("time", "no result within 2 s")
-    assert time.monotonic() - start < 6.0
+    assert pool.ask({"do": do, "seconds": 60}) == failed
+    assert do != "sleep" or time.monotonic() - start < 6.0
     with pytest.raises(ProcessLookupError):
         os.kill(before, 0)
     assert pool.ask({"value": 1}) == 1
     assert pool.ask({"do": "process"}) != before
+    pool.close()
+
+
+def test_a_busy_machine_does_not_change_results(pool: Workers) -> None:
+    pool = Workers("working:work", time_limit=0.5)
+    pool.ask({})
+    with stopped_soon(pool.ask({"do": "process"}), seconds=1.5):
+        assert pool.ask({"do": "spin for", "seconds": 0.3, "value": 1}) == 1
+    pool.close()
+
+
+@contextmanager
+def stopped_soon(process: int, seconds: float) -> Iterator[None]:
+    """Stops a process for ``seconds``, as one is on a machine that serves others."""
+    os.kill(process, signal.SIGSTOP)
+    thread = threading.Timer(seconds, os.kill, (process, signal.SIGCONT))
+    thread.start()
+    yield
+    thread.join()
 
 
 def test_memory_is_limited(pool: Workers) -> None:
@@ -129,27 +161,69 @@ def test_close_ends_all_and_lets_begin_again(pool: Workers) -> None:
     assert pool.ask({"value": 1}) == 1
 
 
-def test_workers_end_with_their_owner(tmp_path: Path) -> None:
+OWNER = """
+import os, sys, time
+sys.path.insert(0, {folder!r})
+from evr1_core.api.workers import Workers
+pool = Workers("working:work", size=2, time_limit=60.0)
+print(pool.ask({{"do": "process"}}), flush=True)
+{then}
+"""
+
+
+@pytest.mark.parametrize(
+    ("then", "killed"),
+    [
+        ("time.sleep(60)", True),
+        ("pool.ask({'do': 'sleep', 'seconds': 60})", True),
+        ("pool.ask({'do': 'spin'})", True),
+        ("if os.fork() == 0: time.sleep(15); os._exit(0)\ntime.sleep(60)", True),  # which keeps the pipes open
+        ("pass", False),
+        ("raise SystemExit(3)", False),
+        ("kept = [pool]; kept.append(kept)", False),
+        ("if os.fork() == 0: os._exit(0)\nos.wait(); assert pool.ask({'value': 1}) == 1", False),
+        ("if os.fork() == 0: sys.exit()\nos.wait(); assert pool.ask({'value': 1}) == 1", False),
+    ],
+)
+def test_workers_end_with_their_owner(tmp_path: Path, then: str, killed: bool) -> None:
     (tmp_path / "working.py").write_text(MODULE)
-    source = (
-        f"import sys, time; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from evr1_core.api.workers import Workers\n"
-        "pool = Workers('working:work', time_limit=2.0)\n"
-        "print(pool.ask({'do': 'process'}), flush=True)\n"
-        "pool.ask({'do': 'sleep', 'seconds': 1.5})\n"
-    )
+    source = OWNER.format(folder=str(tmp_path), then=then)
     owner = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None
     worker = int(owner.stdout.readline())
-    os.kill(owner.pid, signal.SIGKILL)
-    owner.wait()
+    if killed:
+        time.sleep(0.3)
+        os.kill(owner.pid, signal.SIGKILL)
+    assert owner.wait(30) == (-signal.SIGKILL if killed else 3 if "Exit" in then else 0)
     owner.stdout.close()
-    for _ in range(100):
+    assert ends(worker, seconds=10), "the worker outlived its owner"
+
+
+def test_a_pool_that_nobody_holds_ends(pool: Workers) -> None:
+    pool = Workers("working:work", time_limit=1.0)
+    process = pool.ask({"do": "process"})
+    del pool
+    gc.collect()
+    assert ends(process, seconds=1)
+
+
+def test_one_that_starts_too_slowly_is_not_left_behind(pool: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "START_LIMIT", 0.001)
+    slow = Workers("working:work", time_limit=1.0)
+    with pytest.raises(Evr1Error, match="could not be started: no result within"):
+        slow.ask({})
+    assert not slow._workers
+
+
+def ends(process: int, seconds: float) -> bool:
+    """Whether a process is gone, or a zombie, within ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
         try:
-            state = Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[0]
+            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
-            return
+            return True
         if state == "Z":
-            return
-        time.sleep(0.1)
-    pytest.fail("the worker outlived its owner")
+            return True
+        time.sleep(0.05)
+    return False

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
 
@@ -10,6 +13,7 @@ import pytest
 
 from evr1_core.api import BadGoldError, ConfigError
 from evr1_core.api.sandbox import NotConfinedError, Sandbox
+from evr1_core.api.workers import Failed
 from evr1_core.testing.samples import HTML, PYTHON, SVG
 from evr1_plugins.rewards import _html, _python, _svg
 from evr1_plugins.rewards.code import Code, language, program
@@ -55,6 +59,15 @@ def test_a_drawing_is_fitted_into_the_square() -> None:
 )
 def test_pixels(guess: str, pixels: float) -> None:
     assert of_drawings(guess, LEFT) == pytest.approx(0.7 * pixels + 0.3, abs=1e-6)
+
+
+def test_a_wash_over_the_sheet_earns_no_more_than_what_the_drawing_covers() -> None:
+    gold = '<svg viewBox="0 0 10 10"><rect width="2" height="5"/></svg>'  # a tenth
+    for grey in ("fdfdfd", "f0f0f0", "cccccc", "808080", "000000"):
+        strength = 1 - int(grey[:2], 16) / 255
+        wash = f'<svg viewBox="0 0 10 10"><rect width="10" height="10" fill="#{grey}"/></svg>'
+        pixels = 0.1 * strength / (0.1 + 0.9 * strength)  # what is shared, over what either has
+        assert of_drawings(wash, gold) == pytest.approx(0.7 * pixels + 0.3, abs=2e-3)
 
 
 def test_elements_count_too() -> None:
@@ -209,12 +222,49 @@ def test_a_drawing_without_end_is_cut_off(record, score) -> None:
     try:
         result = score(reward, record("svg code", SVG), bomb)
         assert (result.accuracy, result.parsed) == (0.0, False)
-        assert "no result within 0.5 s" in result.note
+        assert "no result within 0.5 s of processor time" in result.note
         assert score(reward, record("svg code", SVG), SVG).accuracy == 1.0
         with pytest.raises(BadGoldError, match="can be compared"):
             score(reward, record("svg code", bomb), SVG)
     finally:
         reward.close()
+
+
+def test_a_gold_is_broken_only_when_it_fails_again(record, score, monkeypatch) -> None:
+    late, stalled, crash = Failed("time", "late"), Failed("stalled", "held up"), Failed("crash", "gone")
+    fine = {"similarity": 1.0}
+    reward = Code()
+    for replies, accuracy in [
+        ([late, late, fine], 0.0),
+        ([crash, fine], 0.0),
+        ([late, stalled], 0.0),
+        ([stalled], None),
+        ([fine], 1.0),
+    ]:
+        given = iter(replies)
+        monkeypatch.setattr(reward._pool, "ask", lambda request, given=given: next(given))
+        assert score(reward, record("svg code", SVG), SVG).accuracy == accuracy
+        assert next(given, None) is None
+    given = iter([late, late, crash])
+    monkeypatch.setattr(reward._pool, "ask", lambda request: next(given))
+    with pytest.raises(BadGoldError, match="gone"):
+        score(reward, record("svg code", SVG), SVG)
+
+
+def test_a_busy_machine_stops_no_run(record, score) -> None:
+    reward = Code(time_limit=0.5)
+    try:
+        (worker,) = _workers_of(reward, record, score)
+        os.kill(worker, signal.SIGSTOP)
+        threading.Timer(1.5, os.kill, (worker, signal.SIGCONT)).start()
+        assert score(reward, record("svg code", SVG), SVG).accuracy == 1.0  # three times the limit later
+    finally:
+        reward.close()
+
+
+def _workers_of(reward: Code, record, score) -> list[int]:
+    score(reward, record("svg code", SVG), SVG)
+    return [worker.process.pid for worker in reward._pool._workers]
 
 
 def test_language(record) -> None:

@@ -59,4 +59,6 @@ def test_blind_answers_earn_what_the_page_says(blind: ModuleType) -> None:
     assert earned["boolean", "yes and no"].accuracy == 0.0
     assert earned["spatial grounding", "a huge box"].accuracy < 1e-9
     assert earned["tracking", "one perfect frame"].accuracy < 0.15
+    assert earned["svg code", "a pale wash over the sheet"].accuracy < 0.15
+    assert earned["html code", "no tags"].accuracy == 0.0
     assert all(line.accuracy <= 0.6 for line in measured)

