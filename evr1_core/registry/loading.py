@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 
@@ -173,14 +173,23 @@ def _missing_extra(error: ImportError, ref: PluginRef) -> str | None:
 
 def options_of(cls: type[Any]) -> list[tuple[str, str, str, str]]:
     """The options of a plugin class: name, type, default in words, and help."""
+    hints = get_type_hints(cls)
     return [
-        (field.alias or field.name, _type_name(field.type), _default(field.default), str(field.metadata.get("help", "")))
+        (
+            field.alias or field.name,
+            _type_name(field.type, hints[field.name]),
+            _default(field.default),
+            str(field.metadata.get("help", "")),
+        )
         for field in attrs.fields(cls)
         if field.init
     ]
 
 
-def _type_name(annotation: object) -> str:
+def _type_name(annotation: object, meant: object) -> str:
+    """The annotation as it is written; choices are written out, whatever name stands for them."""
+    if get_origin(meant) is Literal:
+        return " | ".join(repr(choice) for choice in get_args(meant))
     return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
 
 
