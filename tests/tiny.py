@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
+import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -11,12 +14,25 @@ import torch
 from evr1_core.api import Clip, VideoMetadata
 from evr1_core.registry.loading import load_class, resolve
 
+PREFIX = "evr1-tiny-"
+
 
 @functools.cache
 def tiny_folder(family: str = "qwen3_vl") -> Path:
     """A checkpoint folder with random weights, the same for all tests of a process."""
-    folder = Path(tempfile.mkdtemp(prefix="evr1-tiny-"))
+    folder = _folder()
     load_class(resolve("models", family))().tiny(folder, seed=0, width=64, vision_width=64)
+    return folder
+
+
+def _folder() -> Path:
+    """A new folder, removed at the end of this process; where that was killed, by the next process that makes one."""
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        owner = left.name.removeprefix(PREFIX).partition("-")[0]
+        if owner.isdecimal() and not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(left, ignore_errors=True)  # another process may be doing the same
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
