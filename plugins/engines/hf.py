@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 from attrs import define, field, validators
-from torch import Tensor, nn
+from torch import nn
 
-from evr1_core.api import Encoded, ModelBatch, ModelError, ModelFamily, Request, Rollout, RolloutEngine
+from evr1_core.api import ModelError, ModelFamily, Request, Rollout, RolloutEngine
+from evr1_plugins.engines._decoding import Decoding, Forked, Shared, prefill
 from evr1_plugins.engines._sampling import Draws, end_ids, log_probabilities
 
 
@@ -45,7 +46,10 @@ class HuggingFaceEngine(RolloutEngine):
     def _decode(self, requests: Sequence[Request]) -> list[list[Rollout]]:
         encoded = [self._family.encode(self._processor, request.text, request.clips) for request in requests]
         draws = Draws([request.sampling for request in requests])
-        hidden, state = self._prefill(encoded, draws.rows_per_request)
+        prompts = prefill(self._family, self._module, encoded, _new_cache(self._module))
+        way = Shared if self._family.shared_prefix else Forked
+        state: Decoding = way(prompts, draws.rows_per_request)
+        hidden = prompts.hidden.repeat_interleave(torch.tensor(draws.rows_per_request, device=prompts.hidden.device), dim=0)
         eos = end_ids(self._module, self._processor.tokenizer)
         banned = sorted(self._family.banned_ids(self._processor))
         head = self._family.head(self._module)
@@ -63,77 +67,6 @@ class HuggingFaceEngine(RolloutEngine):
                 alive, tokens = alive[~ended], tokens[~ended]
             hidden = state.step(self._family, self._module, tokens)
         return draws.rollouts(self._processor.tokenizer, eos)
-
-    def _prefill(self, encoded: Sequence[Encoded], rows: Sequence[int]) -> tuple[Tensor, _State]:
-        """Hidden state behind every prompt, a row for each of its responses, and the state to go on from."""
-        device = next(self._module.parameters()).device
-        length = max(len(item.input_ids) for item in encoded)
-        lengths = torch.tensor([len(item.input_ids) for item in encoded])
-        positions = [self._family.position_ids(item) for item in encoded]
-        batch = ModelBatch(
-            input_ids=torch.stack([_pad(item.input_ids, length) for item in encoded]).to(device),
-            position_ids=torch.stack([_pad(position, length) for position in positions], dim=1).to(device),
-            token_kind=torch.stack([_pad(item.token_kind, length) for item in encoded]).to(device),
-            attention_mask=_causal(lengths, length).to(device),
-            cache=_new_cache(self._module),
-        )
-        hidden = self._family.forward(self._module, batch, self._vision(encoded, device))
-        last = hidden[torch.arange(len(encoded)), (lengths - 1).to(device)]
-        repeats = torch.tensor(rows, device=device)
-        batch.cache.batch_select_indices(torch.repeat_interleave(torch.arange(len(encoded), device=device), repeats))
-        seen = torch.arange(length) < lengths.unsqueeze(1)
-        following = torch.stack([position.max() + 1 for position in positions])
-        state = _State(
-            cache=batch.cache,
-            seen=seen.to(device).repeat_interleave(repeats, dim=0),
-            next_position=following.to(device).repeat_interleave(repeats),
-        )
-        return last.repeat_interleave(repeats, dim=0), state
-
-    def _vision(self, encoded: Sequence[Encoded], device: torch.device) -> Any:
-        patches = [item.patches for item in encoded if item.patches is not None]
-        if not patches:
-            return None
-        grids = [item.grid_thw for item in encoded if item.grid_thw is not None]
-        return self._family.vision(self._module, torch.cat(patches).to(device), torch.cat(grids).to(device))
-
-
-@define
-class _State:
-    """What decoding goes on from: cached keys and values, which of them each row may see, and the next position."""
-
-    cache: Any
-    seen: Tensor
-    next_position: Tensor
-
-    def keep(self, rows: Tensor) -> None:
-        """Drops the rows that have ended."""
-        self.cache.batch_select_indices(torch.nonzero(rows).squeeze(1))
-        self.seen, self.next_position = self.seen[rows], self.next_position[rows]
-
-    def step(self, family: ModelFamily, module: nn.Module, tokens: Tensor) -> Tensor:
-        """Hidden states ``[R, D]`` after one more token in each row."""
-        self.seen = torch.cat([self.seen, self.seen.new_ones(len(tokens), 1)], dim=1)
-        batch = ModelBatch(
-            input_ids=tokens.unsqueeze(1),
-            position_ids=self.next_position.view(1, -1, 1).expand(3, -1, 1),
-            token_kind=torch.zeros(len(tokens), 1, dtype=torch.int8, device=tokens.device),
-            attention_mask=self.seen[:, None, None, :],
-            cache=self.cache,
-        )
-        self.next_position = self.next_position + 1
-        return family.forward(module, batch, None)[:, -1]
-
-
-def _pad(x: Tensor, length: int) -> Tensor:
-    return nn.functional.pad(x, (0, length - x.shape[-1]))
-
-
-def _causal(lengths: Tensor, length: int) -> Tensor:
-    """bool ``[B, 1, S, S]``: a token sees itself and the valid tokens before it."""
-    triangle = torch.ones(length, length, dtype=torch.bool).tril()
-    valid = torch.arange(length) < lengths.unsqueeze(1)
-    return (triangle & valid[:, None, :])[:, None] | torch.eye(length, dtype=torch.bool)
 
 
 def _new_cache(module: nn.Module) -> Any:
