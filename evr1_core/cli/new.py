@@ -131,7 +131,7 @@ from __future__ import annotations
 from attrs import define, field, validators
 
 from evr1_core.api import Advantages, Algorithm, LossBatch, LossResult, ScoreBatch
-from evr1_core.api.tensors import aggregate, by_group, clamp20, outcome, ppo_losses, spread_over_tokens
+from evr1_core.api.tensors import by_group, clamp20, ppo_losses, scores_of, spread_over_tokens
 
 
 @define(kw_only=True)
@@ -144,8 +144,7 @@ class %cls%(Algorithm):
     clip: float = field(default=0.2, validator=validators.gt(0), metadata={"help": "the ratio stays within 1 - clip and 1 + clip"})
 
     def advantages(self, batch: ScoreBatch) -> Advantages:
-        scores = outcome(batch.token_rewards, batch.mask)
-        credits = by_group(scores, batch.group_ids, batch.judged, lambda rewards: rewards - rewards.mean())
+        credits = by_group(scores_of(batch), batch.group_ids, batch.judged, lambda rewards: rewards - rewards.mean())
         return Advantages(values=spread_over_tokens(credits, batch.mask))
 
     def policy_loss(self, batch: LossBatch) -> LossResult:
@@ -153,8 +152,7 @@ class %cls%(Algorithm):
         losses, _, _ = ppo_losses(log_ratio, batch.advantages, low=self.clip, high=self.clip, dual=None)
         if batch.weights is not None:
             losses = losses * batch.weights
-        counts = {"tokens": batch.global_tokens, "sequences": batch.global_sequences, "max_tokens": batch.max_tokens}
-        return LossResult(loss=aggregate(losses, batch.mask, "token-mean", **counts))
+        return LossResult(loss=self.mean(losses, batch))
 '''
 
 ALGORITHM_TEST = """\

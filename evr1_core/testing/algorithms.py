@@ -17,7 +17,8 @@ SPLITS = ((12,), (1, 11), (5, 4, 3), (1,) * 12)  # rows of each part; all of a b
 
 def check_algorithm(algorithm: Algorithm, *, seed: int = 0) -> None:
     """Demands: advantages are finite, 0 outside the mask and follow their rows when these are permuted; the loss is a finite scalar
-    with finite gradients, 0 outside the mask, and value and gradient do not depend on how a batch was split."""
+    with finite gradients, 0 outside the mask, and value and gradient do not depend on how a batch was split, with and without
+    rollout correction; weights of 0 leave no gradient to samples."""
     generator = torch.Generator().manual_seed(seed)
     batch = score_batch(algorithm, generator)
     advantages = _checked_advantages(algorithm, batch)
@@ -33,7 +34,12 @@ def check_algorithm(algorithm: Algorithm, *, seed: int = 0) -> None:
         assert keep.dtype == torch.bool, f"keep gave {keep.dtype}, not bool"
         assert keep.shape == batch.rewards.shape, f"keep gave shape {tuple(keep.shape)}"
     for spread in (0.0, 0.3, 30.0):
-        _check_loss(algorithm, _loss_batch(batch, advantages.values, spread, generator))
+        loss_batch = _loss_batch(batch, advantages.values, spread, generator)
+        _check_loss(algorithm, loss_batch)
+        weights = torch.rand(batch.mask.shape, generator=generator, dtype=torch.float64)
+        _check_loss(algorithm, attrs.evolve(loss_batch, weights=torch.where(batch.offline.unsqueeze(1), 1.0, weights)))
+    if algorithm.rollouts:
+        _check_that_weights_count(algorithm, _loss_batch(batch, advantages.values, 0.3, generator))
 
 
 def score_batch(algorithm: Algorithm, generator: torch.Generator) -> ScoreBatch:
@@ -130,6 +136,12 @@ def _check_loss(algorithm: Algorithm, batch: LossBatch) -> None:
         torch.testing.assert_close(
             split_gradient, gradient, msg=lambda text: f"the gradient depends on how the batch is split: {text}"
         )
+
+
+def _check_that_weights_count(algorithm: Algorithm, batch: LossBatch) -> None:
+    sampled = ~batch.offline.unsqueeze(1) & batch.mask
+    _, gradient = _loss_of_parts(algorithm, attrs.evolve(batch, weights=(~sampled).double()), SPLITS[0])
+    assert not bool(gradient[sampled].any()), "the policy loss is not multiplied by LossBatch.weights, the rollout correction"
 
 
 def _loss_of_parts(algorithm: Algorithm, batch: LossBatch, sizes: Sequence[int]) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ from attrs import define
 
 from evr1_core.api import Advantages, Algorithm, LossBatch, LossResult, ScoreBatch
 from evr1_core.api.algorithms import Need
-from evr1_core.api.tensors import aggregate, at_least_float32
+from evr1_core.api.tensors import at_least_float32
 
 
 @define(kw_only=True)
@@ -23,13 +23,4 @@ class SupervisedFineTuning(Algorithm):
         return Advantages(values=batch.mask.to(at_least_float32(batch.rewards).dtype))
 
     def policy_loss(self, batch: LossBatch) -> LossResult:
-        losses = -at_least_float32(batch.logprobs) * batch.advantages
-        loss = aggregate(
-            losses,
-            batch.mask,
-            "token-mean",
-            tokens=batch.global_tokens,
-            sequences=batch.global_sequences,
-            max_tokens=batch.max_tokens,
-        )
-        return LossResult(loss=loss)
+        return LossResult(loss=self.mean(-at_least_float32(batch.logprobs) * batch.advantages, batch))

@@ -101,6 +101,13 @@ def test_overlong(length: int, penalty: float) -> None:  # algorithms.md, reward
     assert overlong(length, 4096, 0) == 0.0
 
 
+def test_a_buffer_below_one_is_a_share_of_the_limit() -> None:
+    one = scorer(config=RewardConfig(accuracy_weight=0.0, format_weight=1.0, overlong_buffer=0.25))  # 1024 of 4096 tokens
+    lengths = (3072, 3584, 4096)
+    found = one.score([response("1", num_tokens=length) for length in lengths])
+    assert [each.components["overlong"] for each in found] == [0.0, -0.5, -1.0]
+
+
 def test_declared_parts() -> None:
     one = scorer()
     [scored] = one.score([response(GOOD.format("x"), "parts")])

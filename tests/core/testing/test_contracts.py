@@ -91,7 +91,8 @@ class Plain(Algorithm):
         return Advantages(values=batch.rewards.unsqueeze(1) * batch.mask)
 
     def policy_loss(self, batch):
-        return LossResult(loss=-(batch.logprobs * batch.advantages * batch.mask).sum() / batch.global_tokens)
+        weights = 1.0 if batch.weights is None else batch.weights
+        return LossResult(loss=-(batch.logprobs * batch.advantages * weights * batch.mask).sum() / batch.global_tokens)
 
 
 def keep_numbers(self, batch):
@@ -129,6 +130,10 @@ BAD_ALGORITHMS = {
         "is inf|not finite",
     ),
     "keep": (dict(keep=keep_numbers), "not bool"),
+    "weights": (
+        dict(policy_loss=lambda self, batch: LossResult(loss=self.mean(-batch.logprobs * batch.advantages, batch))),
+        "not multiplied by LossBatch.weights",
+    ),
 }
 
 
