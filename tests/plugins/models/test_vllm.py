@@ -53,7 +53,9 @@ def answered(name, folder):
 @pytest.mark.parametrize("name", FAMILIES)
 def test_it_starts_in_vllm_and_agrees_about_prompts(name, tmp_path):
     words = [sys.executable, __file__, name, str(tiny_folder(name)), str(tmp_path / "out.json")]
-    environment = {**os.environ, **ENVIRONMENT, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    # A child of vLLM that inspects models imports torchvision before it loads plugins: the hook must be there at the start.
+    (tmp_path / "sitecustomize.py").write_text("import evr1_core\n")
+    environment = {**os.environ, **ENVIRONMENT, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
     result = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=580)
     assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-6000:]
     found = json.loads((tmp_path / "out.json").read_text())
