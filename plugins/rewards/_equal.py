@@ -57,7 +57,18 @@ def _readable(node: Node) -> bool:
 def _value(text: str) -> Any:
     """The expression as SymPy has it, or None."""
     found = parse(f"${text}$", [_READ], fallback_mode="no_fallback", parsing_timeout=None)
-    return found[0] if found and not isinstance(found[0], str) else None
+    return _with_unit(found[0]) if found and not isinstance(found[0], str) else None
+
+
+def _with_unit(value: Any) -> Any:
+    """The expression with a free ``i`` as the imaginary unit, where that makes sense."""
+    free = {symbol: sympy.I for symbol in value.free_symbols if symbol.name == "i"}
+    if not free or value.has(sympy.Derivative):
+        return value
+    try:
+        return value.xreplace(free)
+    except (TypeError, ValueError):  # an inequality or an interval of it
+        return value
 
 
 def equal(gold: Node, guess: Node) -> bool:

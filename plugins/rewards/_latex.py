@@ -56,6 +56,11 @@ _MIXED = re.compile(r"(?<![\d.^_])(\d+) (\d+)/(\d+)(?![\d.])")
 _SPACING = re.compile(
     r"\\(?:left|right|displaystyle|limits|[bB]igg?[lr]?)(?![A-Za-z])|\\[,;:!]|\\(?: |quad(?![A-Za-z])|qquad(?![A-Za-z]))|~"
 )
+_DEGREES = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*\^\s*(?:\\circ(?![A-Za-z])|\{\s*\\circ\s*\})")
+_OF_ANGLE = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![A-Za-z])")
+_REPEATING = re.compile(r"(?<![\d.])(\d{0,30})\.(\d{0,30})\\(?:overline|bar|dot)\s*(?:\{(\d{1,30})\}|(\d))")
+_ANGLE = re.compile(r"\\[lr]angle(?![A-Za-z])")
+_STARS = re.compile(r"(?<=[A-Za-z0-9)\]}])\*\*(?=[A-Za-z0-9({\\-])")
 _FRACTION = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{(.*)\}", re.DOTALL)
 _DELIMITED = re.compile(r"\$\$(.+?)\$\$|\$([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
@@ -90,7 +95,7 @@ def clean(text: str) -> str | None:
         return None
     text = _RAISED.sub(lambda m: "^{" + m[0].translate(_SUPERSCRIPTS) + "}", text)
     text = unicodedata.normalize("NFKC", text).translate(_SYMBOLS)
-    text = re.sub(r"\*\*|__|`", "", " ".join(text.split())).strip()
+    text = re.sub(r"\*\*|__|`", "", _STARS.sub("^", " ".join(text.split()))).strip()
     text = _CUE.sub("", text, count=1) if _CUE.match(text) else text
     found = _expression(text.rstrip(".。 "))
     return None if found is None else _spelled(found)
@@ -119,9 +124,19 @@ def _spelled(text: str) -> str:
     text = _FRACTION.sub(r"\\frac", _SPACING.sub(" ", text))
     text = _ROOT.sub(lambda m: "\\sqrt{" + (m[1] or m[2] or m[3] or "") + "}", text)
     text = _FUNCTION.sub(r"\\\1\2", text)
+    if _OF_ANGLE.search(text):  # elsewhere degrees are a unit, which is dropped
+        text = _DEGREES.sub(r"(\\frac{\1\\pi}{180})", text)
+    text = _REPEATING.sub(_as_fraction, _ANGLE.sub(lambda m: "(" if m[0][1] == "l" else ")", text))
     text = _POWER.sub(r" \\times 10^{\1}", text)
     text = _MIXED.sub(r"(\1+\\frac{\2}{\3})", text)
     return " ".join(text.replace("{,}", ",").split())
+
+
+def _as_fraction(match: re.Match[str]) -> str:
+    """``0.1\\overline{6}`` as the fraction 15/90."""
+    whole, fixed, repeated = match[1] or "0", match[2], match[3] or match[4]
+    above = int(whole + fixed + repeated) - int(whole + fixed)
+    return f"\\frac{{{above}}}{{{10 ** len(fixed) * (10 ** len(repeated) - 1)}}}"
 
 
 @lru_cache(maxsize=256)
