@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Sequence
 from math import comb
 from typing import Generic, TypeVar
@@ -39,6 +40,13 @@ class DynamicFilter(Generic[Key]):
     seen: int = field(default=0, init=False)
     _differing: list[Key] = field(factory=list, init=False)
     _others: list[Key] = field(factory=list, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.max_tries <= 0:
+            warnings.warn(
+                "filter.max_tries: without a limit, a step goes on for ever once the model gets everything right, or nothing",
+                stacklevel=2,
+            )
 
     def add(self, groups: Sequence[tuple[Key, Sequence[float | None]]]) -> None:
         """Takes the groups of one generated batch: key and accuracies of each."""

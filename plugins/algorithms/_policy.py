@@ -55,9 +55,8 @@ class PolicyLoss(Algorithm):
         losses = surrogate.losses if batch.weights is None else surrogate.losses * batch.weights
         loss = self.mean(self._with_stored(losses, batch), batch)
         own = batch.mask & ~batch.offline.unsqueeze(1)
-        return LossResult(
-            loss=loss, metrics=_metrics(surrogate, log_ratio.detach(), batch.advantages, own), maxima=_maxima(log_ratio, own)
-        )
+        metrics = _metrics(surrogate, difference.detach(), batch.advantages, own)
+        return LossResult(loss=loss, metrics=metrics, maxima=_maxima(log_ratio.detach(), own))
 
     def mean(self, losses: Tensor, batch: LossBatch) -> Tensor:
         counts = {"tokens": batch.global_tokens, "sequences": batch.global_sequences, "max_tokens": batch.max_tokens}
@@ -101,7 +100,7 @@ class ClippedLoss(PolicyLoss):
         return Surrogate(losses=losses, ratio=log_ratio.detach().exp(), bounds=bounds, clipped=clipped, dual_clipped=dual_clipped)
 
 
-def _metrics(surrogate: Surrogate, log_ratio: Tensor, advantages: Tensor, own: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
+def _metrics(surrogate: Surrogate, difference: Tensor, advantages: Tensor, own: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
     """How far the policy moved from its own samples: stored trajectories are left out."""
     count, (low, high) = own.sum(), surrogate.bounds
 
@@ -109,14 +108,14 @@ def _metrics(surrogate: Surrogate, log_ratio: Tensor, advantages: Tensor, own: T
         return (where & own).sum(), count
 
     return {
-        "actor/ppo_kl": (-(log_ratio * own).sum(), count),
+        "actor/ppo_kl": (torch.where(own, -difference, 0.0).sum(), count),
         "actor/pg_clipfrac": share(surrogate.clipped),
         "actor/pg_clipfrac_lower": share(surrogate.dual_clipped),
         "actor/clip_high_frac": share((surrogate.ratio > high) & (advantages > 0)),
         "actor/clip_low_frac": share((surrogate.ratio < low) & (advantages < 0)),
-        "actor/ratio_mean": (torch.where(own, log_ratio.exp(), 0.0).sum(), count),
+        "actor/ratio_mean": (torch.where(own, clamp20(difference).exp(), 0.0).sum(), count),
     }
 
 
 def _maxima(log_ratio: Tensor, own: Tensor) -> dict[str, Tensor]:
-    return {"actor/ratio_max": torch.where(own, log_ratio.detach().exp(), 0.0).max()} if bool(own.any()) else {}
+    return {"actor/ratio_max": torch.where(own, log_ratio.exp(), 0.0).max()} if bool(own.any()) else {}

@@ -40,7 +40,8 @@ def test_nothing_to_learn_from_is_an_error():
 
 
 def test_no_limit():
-    found = DynamicFilter[str](target=1, max_tries=0)
+    with pytest.warns(UserWarning, match="a step goes on for ever"):
+        found = DynamicFilter[str](target=1, max_tries=0)
     for _ in range(50):
         found.add([("a", [1, 1])])
     assert not found.done
