@@ -15,50 +15,79 @@ from evr1_plugins.engines._sampling import truncate
 from evr1_plugins.engines.hf import HuggingFaceEngine
 from tests.tiny import image_clip, tiny_folder, tiny_model, video_clip
 
-CLIPS = {
-    "video": (video_clip(5, 64, 32),),
-    "text": (),
-    "image": (image_clip(64, 64),),
-    "both": (image_clip(32, 32), video_clip(2, 64, 64)),
-}
+CLIPS = ("video", "text", "image", "both")
 
 
-def prompt_of(name):
-    family, processor, _ = tiny_model()
-    clips = CLIPS[name]
+def clips_of(name, side):
+    """Clips whose sides are multiples of ``side``."""
+    return {
+        "video": (video_clip(5, 2 * side, side),),
+        "text": (),
+        "image": (image_clip(2 * side, 2 * side),),
+        "both": (image_clip(side, side), video_clip(2, 2 * side, 2 * side)),
+    }[name]
+
+
+FAMILIES = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5")
+
+
+def prompt_of(name, family_name="qwen3_vl"):
+    family, processor, _ = tiny_model(family_name)
+    clips = clips_of(name, family.grid.factor)
     media = tuple(Media(kind=clip.kind, path=name) for clip in clips)
     sample = Sample(uid=name, task="t", problem="?", answer="A", media=media)
     return encode_prompt(family, processor, sample, Prompt(parts=(*media, "What is it?")), clips, 1000)
 
 
-def request(name, **sampling):
-    prompt = prompt_of(name)
+def request(name, family_name="qwen3_vl", **sampling):
+    prompt = prompt_of(name, family_name)
     return Request(uid=name, text=prompt.text, clips=prompt.clips, sampling=Sampling(**sampling))
 
 
-def generate(requests, **options):
-    family, processor, module = tiny_model()
+def generate(requests, family_name="qwen3_vl", **options):
+    family, processor, module = tiny_model(family_name)
     engine = HuggingFaceEngine(**options)
 
     async def both():
-        await engine.start(str(tiny_folder()), family, processor, module)
+        await engine.start(str(tiny_folder(family_name)), family, processor, module)
         return await engine.generate(requests)
 
     return asyncio.run(both())
 
 
-def test_logprobs_are_those_of_a_training_forward():
-    names = list(CLIPS)
-    rollouts = generate([request(name, n=4, temperature=0.9, max_tokens=12, seed=number) for number, name in enumerate(names)])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_logprobs_are_those_of_a_training_forward(name):
+    """Prompts of unequal length and kind in one batch, responses that end at different steps."""
+    family, processor, module = tiny_model(name)
+    drawn = generate(
+        [request(kind, name, n=4, temperature=0.9, max_tokens=24, seed=number) for number, kind in enumerate(CLIPS)], name
+    )
     groups = [
-        Group(prompt=prompt_of(name), responses=[sampled(one) for one in own]) for name, own in zip(names, rollouts, strict=True)
+        Group(prompt=prompt_of(kind, name), responses=[sampled(one) for one in own]) for kind, own in zip(CLIPS, drawn, strict=True)
     ]
-    family, processor, module = tiny_model()
-    config = RunConfig(rollout=RolloutConfig(temperature=0.9, max_response_tokens=12))
-    trained = Policy(module, family, processor, config, total_updates=1).logprobs(groups)
-    flat = [rollout for own in rollouts for rollout in own]
+    config = RunConfig(rollout=RolloutConfig(temperature=0.9, max_response_tokens=24))
+    policy = Policy(module, family, processor, config, total_updates=1)
+    trained = policy.logprobs(groups)
+    flat = [rollout for own in drawn for rollout in own]
+    assert len({len(rollout.token_ids) for rollout in flat}) > 1
     for ours, rollout in zip(trained, flat, strict=True):
         assert ours[: len(rollout.token_ids)].tolist() == pytest.approx(rollout.logprobs, abs=1e-4)
+    backward = policy.logprobs(groups[::-1]).view(len(groups), 4, -1).flip(0)
+    torch.testing.assert_close(trained.view(len(groups), 4, -1), backward, atol=1e-5, rtol=0)
+
+
+def test_a_prompt_is_computed_once_for_all_its_responses(monkeypatch):
+    family, _, _ = tiny_model()
+    shapes, vision = [], []
+    forward, look = type(family).forward, type(family).vision
+    monkeypatch.setattr(
+        type(family), "forward", lambda self, m, b, v: (shapes.append(tuple(b.input_ids.shape)), forward(self, m, b, v))[1]
+    )
+    monkeypatch.setattr(type(family), "vision", lambda self, m, p, g: (vision.append(len(g)), look(self, m, p, g))[1])
+    generate([request("video", n=8, max_tokens=3, temperature=1.0, seed=0)])
+    assert vision == [1]
+    assert shapes[0] == (1, prompt_of("video").num_tokens)
+    assert all(shape == (1, 8) for shape in shapes[1:])
 
 
 def test_greedy_is_what_transformers_generates():
