@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from evr1_core.api import Algorithm
@@ -79,6 +80,8 @@ def _contradictions(config: RunConfig) -> Iterator[Finding]:
             "full needs the logits of both models at every token, which a run does not keep; k2, k1+ and k3+ in the loss have the "
             "same gradient on average",
         )
+    if config.lora.enabled and find_spec("peft") is None:
+        yield "lora.rank", "adapters need peft: pip install 'evr1[lora]'"
     if config.correction.low is not None and config.correction.low > config.correction.high:
         yield "correction.low", f"is {config.correction.low}, more than correction.high = {config.correction.high}"
     if config.filter.low is not None and config.filter.high is not None and config.filter.low >= config.filter.high:
@@ -126,6 +129,8 @@ def _files(config: RunConfig) -> Iterator[Finding]:
     for key, folder in (("data.media_root", config.data.media_root), ("data.templates", config.data.templates)):
         if folder and not Path(folder).is_dir():
             yield key, f"there is no folder {folder}"
+    if config.lora.start and not (Path(config.lora.start) / "adapter_config.json").is_file():
+        yield "lora.start", f"{config.lora.start} holds no adapter (adapter_config.json is missing)"
     path = Path(config.model.path)
     if config.model.path and not (path / "config.json").is_file():
         yield "model.path", f"{path} is no checkpoint folder (config.json is missing); nothing is downloaded"

@@ -41,7 +41,9 @@ class RewardChoice:
 class ModelConfig:
     path: str = setting("", "folder of a Hugging Face checkpoint: weights, processor, tokenizer, chat template")
     family: PluginChoice = setting(PluginChoice, "model family; empty: by `model_type` of the checkpoint")
-    dtype: Literal["float32", "bfloat16"] = setting("float32", "type of the parameters")
+    dtype: Literal["float32", "bfloat16"] = setting(
+        "float32", "type that the model computes in; under training, weights are kept, and gradients added up, in float32"
+    )
 
 
 @frozen(kw_only=True)
@@ -237,9 +239,35 @@ class TrainConfig:
     mask_truncated: bool = setting(False, "responses cut off at the limit count for their group and are not trained on")
     max_grad_norm: float = setting(1.0, "global gradient norm is clipped to this", POSITIVE)
     freeze_vision: bool = setting(False, "do not train the vision tower")
+    gradient_checkpointing: bool = setting(
+        False, "keep only the input of each block for the backward pass, and compute the rest again: less memory, a third more time"
+    )
     share_prefix: bool = setting(True, "compute a prompt once for its n responses, where the model family allows it")
     threads: int | None = setting(None, "CPU threads of torch; None: its own choice", POSITIVE)
     seed: int = setting(0, "seed of the order of records, of sampling and of everything else drawn", NOT_NEGATIVE)
+
+
+@frozen(kw_only=True)
+class LoraConfig:
+    """Low-rank adapters in place of training all weights. They stand beside the linear layers of the text part."""
+
+    rank: int = setting(0, "rank of the adapters; 0: none, all weights are trained", NOT_NEGATIVE)
+    alpha: float = setting(16.0, "what adapters add is scaled by alpha / rank", POSITIVE)
+    targets: tuple[str, ...] = setting((), "names of the layers, such as q_proj; empty: all linear layers of the text part")
+    start: str = setting("", "folder of an adapter to go on with; its own rank, alpha and targets count")
+
+    @property
+    def enabled(self) -> bool:
+        """Adapters are trained."""
+        return bool(self.rank or self.start)
+
+
+@frozen(kw_only=True)
+class ShardingConfig:
+    """A model in shards, one in each process that torchrun starts; without torchrun, this says nothing."""
+
+    cpu_offload: bool = setting(False, "keep shards and the optimiser's state in main memory, and update there")
+    timeout: float = setting(60.0, "minutes that processes wait for each other; then the run ends with an error", POSITIVE)
 
 
 @frozen(kw_only=True)
@@ -283,6 +311,8 @@ class RunConfig:
     reward: RewardConfig = setting(RewardConfig, "composition of the reward")
     alarms: AlarmConfig = setting(AlarmConfig, "what stops a run that cannot learn")
     train: TrainConfig = setting(TrainConfig, "optimisation")
+    lora: LoraConfig = setting(LoraConfig, "low-rank adapters")
+    sharding: ShardingConfig = setting(ShardingConfig, "several processes")
     val: ValConfig = setting(ValConfig, "validation, greedy")
     log: LogConfig = setting(LogConfig, "metrics and dumps")
     plugins: PluginsConfig = setting(PluginsConfig, "listeners")

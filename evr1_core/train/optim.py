@@ -9,6 +9,7 @@ from torch import nn
 
 from evr1_core.api import ConfigError
 from evr1_core.config.schema import TrainConfig
+from evr1_core.train.memory import Masters
 from evr1_core.train.shard import whole
 
 
@@ -33,15 +34,17 @@ def lr_factor(kind: str, update: int, *, warmup: int, total: int, min_ratio: flo
 
 
 class Optimizer:
-    """AdamW over the trained parameters; weight decay leaves norms and biases alone."""
+    """AdamW over the trained parameters, or their ``masters``; weight decay leaves norms and biases alone."""
 
-    def __init__(self, module: nn.Module, config: TrainConfig, total_updates: int) -> None:
+    def __init__(self, module: nn.Module, config: TrainConfig, total_updates: int, masters: Masters | None = None) -> None:
         self._config = config
         self._total = total_updates
         self._warmup = config.warmup_steps if config.warmup_steps is not None else int(config.warmup_ratio * total_updates)
         if self._warmup > total_updates:
             raise ConfigError([f"train.warmup_steps: {self._warmup} is more than the {total_updates} updates of the run"])
-        self._parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        self._masters = masters
+        own = module.parameters() if masters is None else masters.parameters
+        self._parameters = [parameter for parameter in own if parameter.requires_grad]
         matrices = [parameter for parameter in self._parameters if parameter.ndim >= 2]
         vectors = [parameter for parameter in self._parameters if parameter.ndim < 2]
         groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
@@ -66,6 +69,8 @@ class Optimizer:
         finite = math.isfinite(norm)
         if finite:
             self._adamw.step()
+            if self._masters:
+                self._masters.write_back()
         self._adamw.zero_grad(set_to_none=True)
         metrics = {"actor/lr": config.lr * factor, "actor/skipped_updates": float(not finite)}
         return metrics | ({"actor/grad_norm": norm} if finite else {})

@@ -13,12 +13,14 @@ from torch import Tensor, nn
 from evr1_core.api import Algorithm, LossBatch, ModelFamily
 from evr1_core.config.schema import RunConfig
 from evr1_core.rollout.groups import Group
+from evr1_core.train.adapters import FOLDER, adapter_state, add_adapters, merged_parameters, save_adapters
 from evr1_core.train.hybrid import HybridModel, filler
+from evr1_core.train.memory import Masters, checkpoint_activations, lower
 from evr1_core.train.metrics import Sums
 from evr1_core.train.optim import Optimizer
 from evr1_core.train.prefix import pack, response_mask, separate
 from evr1_core.train.ranks import ALONE, Ranks
-from evr1_core.train.shard import is_sharded, reshard, shard, whole
+from evr1_core.train.shard import is_sharded, reshard, shard
 
 
 @frozen(kw_only=True, eq=False)
@@ -62,12 +64,24 @@ class Policy:
         self._share = config.train.share_prefix and family.shared_prefix
         banned = sorted(family.banned_ids(processor))
         self._filler = filler(banned)
+        self._dtype = torch.bfloat16 if config.model.dtype == "bfloat16" else None
         if config.train.freeze_vision:
             freeze_vision(module)
+        lora = config.lora
+        self._adapters = add_adapters(module, lora, base=config.model.path, seed=config.train.seed) if lora.enabled else None
+        if config.train.gradient_checkpointing:
+            checkpoint_activations(module)
         self.model = HybridModel(module, family, temperature=config.rollout.temperature, banned=banned)
-        if ranks.size > 1:
-            shard(self.model, ranks)
-        self.optimizer = Optimizer(self.model, config.train, total_updates)
+        self.optimizer = Optimizer(self.model, config.train, total_updates, self._put(config))
+
+    def _put(self, config: RunConfig) -> Masters | None:
+        """Puts the model in shards, or in its type; float64, which tests use, stays."""
+        low = self._dtype
+        if self.ranks.size > 1:
+            dtype = low or next(self.module.parameters()).dtype
+            lower(self.module, dtype, trained=False)
+            shard(self.model, self.ranks, dtype, cpu_offload=config.sharding.cpu_offload)
+        return Masters(self.module, low) if low and self.ranks.size == 1 else None
 
     @property
     def device(self) -> torch.device:
@@ -123,18 +137,23 @@ class Policy:
         return 0.0 * logprobs.sum()
 
     def weights(self) -> Iterator[tuple[str, Tensor]]:
-        """Name and value of every parameter, for an engine with weights of its own."""
-        for name, parameter in self.module.named_parameters():
-            yield name, whole(parameter.detach())
+        """Name and value of every parameter, for an engine with weights of its own; adapters are merged."""
+        for name, value in merged_parameters(self.module):
+            yield name, value.to(self._dtype) if self._dtype else value
 
     def save(self, folder: Path) -> None:
-        """Writes what the Auto classes load: weights, config, generation config, processor, tokenizer, chat template. All processes
-        call it, one writes."""
-        weights = {name: weight.cpu() for name, weight in self.weights()} if is_sharded(self.model) else None
-        if self.ranks.leads:
-            module: Any = self.module
-            module.save_pretrained(folder, state_dict=weights)
-            self.processor.save_pretrained(folder)
+        """Writes what the Auto classes load: weights, config, generation config, processor, tokenizer, chat template; adapters are
+        merged, and also by themselves in ``adapter``. All processes call it, one writes."""
+        plain = self._adapters is None and not is_sharded(self.model)
+        weights = None if plain else {name: weight.cpu() for name, weight in self.weights()}
+        adapters = None if self._adapters is None else adapter_state(self.module)
+        if not self.ranks.leads:
+            return
+        module: Any = self.module
+        module.save_pretrained(folder, state_dict=weights)
+        self.processor.save_pretrained(folder)
+        if adapters is not None:
+            save_adapters(self._adapters, adapters, folder / FOLDER)
 
     def _parts(self, groups: Sequence[Group]) -> Iterator[Sequence[Group]]:
         for first in range(0, len(groups), self._groups_per_batch):
