@@ -32,3 +32,11 @@ def converted(box: Box, source: BoxSpace, target: BoxSpace) -> Box:
     (from_width, from_height), (to_width, to_height) = extent(source), extent(target)
     x, y = to_width / from_width, to_height / from_height
     return box[0] * x, box[1] * y, box[2] * x, box[3] * y
+
+
+def clamped(box: Box, frame: BoxSpace) -> Box:
+    """``box`` of ``frame`` without what lies outside it; unchanged when the frame's size is not known."""
+    width, height = extent(frame)
+    if min(width, height) <= 0:
+        return box
+    return min(max(box[0], 0.0), width), min(max(box[1], 0.0), height), min(max(box[2], 0.0), width), min(max(box[3], 0.0), height)

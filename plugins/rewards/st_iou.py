@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
-from attrs import define, field, frozen, validators
+from attrs import define, field, validators
 
 from evr1_core.api import BadGoldError, BoxSpace, Reward, RewardInput, RewardResult, Sample
-from evr1_core.api.answers import Box, Span, gold_text, json_values, parse_json, spans, time_of, tube
+from evr1_core.api.answers import Tube, gold_text, parse_json, read_tube, time_of, tube
 from evr1_core.api.metrics import iou_1d, iou_2d, viou
 from evr1_core.api.spaces import KINDS, converted
 from evr1_plugins.rewards._spaces import GOLD_HELP, PREDICTION_HELP, box_spaces
 
 TRACKING = "tracking"
-
-
-@frozen
-class Tube:
-    """A span of time, where there is one, and boxes by second; None is a second that was named without a usable box."""
-
-    span: Span | None
-    boxes: Mapping[float, Box | None]
 
 
 @define(kw_only=True)
@@ -47,7 +38,7 @@ class SpatialTemporalIoU(Reward):
     def score(self, item: RewardInput) -> RewardResult:
         tracking = item.sample.task == TRACKING
         gold = self._gold(item.sample)
-        guess = _read(item.answer or "")
+        guess = read_tube(item.answer)
         if guess is None or (not guess.boxes if tracking else guess.span is None):
             return RewardResult(accuracy=0.0, parsed=False, note="no boxes" if tracking else "no single time span")
         overlap = self._viou(item, guess, gold) if gold.boxes else 0.0
@@ -85,27 +76,13 @@ class SpatialTemporalIoU(Reward):
         return json.dumps(value)
 
     def _gold(self, sample: Sample) -> Tube:
-        gold = _read(gold_text(sample))
+        gold = read_tube(gold_text(sample))
         tracking = sample.task == TRACKING
         if gold is None or (not gold.boxes if tracking else gold.span is None):
             raise BadGoldError(sample, "boxes by second" if tracking else "a time span, with or without boxes by second")
         if any(found is None or iou_2d(found, found) != 1.0 for found in gold.boxes.values()):
             raise BadGoldError(sample, "made of boxes that each have an area")
         return gold
-
-
-def _read(text: str) -> Tube | None:
-    """The one tube that ``text`` names, or None; text without JSON may still name a span."""
-    found: list[Tube] = []
-    for value in json_values(text):
-        named = time_of(value) if isinstance(value, dict) else []
-        boxes = tube(value)
-        if named or boxes is not None:
-            found.append(Tube(named[0] if len(set(named)) == 1 else None, boxes or {}))
-    if found:
-        return found[0] if all(one == found[0] for one in found) else None
-    named = spans(text)
-    return Tube(named[0], {}) if len(set(named)) == 1 else None
 
 
 def _key(second: float) -> str:

@@ -4,7 +4,7 @@
 empty list, for an answer that it cannot read, raises nothing, and takes time linear in the length of the text.
 """
 
-from evr1_core.api.answers.extraction import Layout, Mode, Tag, extract, gold_text, last_boxed, layout, tags
+from evr1_core.api.answers.extraction import Layout, Mode, Tag, concluded, extract, gold_text, last_boxed, layout, tags
 from evr1_core.api.answers.jsons import json_values, parse_json
 from evr1_core.api.answers.letters import option_letter, option_letters
 from evr1_core.api.answers.numerals import Number, aligned, count, number, numbers, same_number
@@ -12,7 +12,7 @@ from evr1_core.api.answers.options import Options, read_options, split_options
 from evr1_core.api.answers.text import fold, folded, plain, unfenced
 from evr1_core.api.answers.times import Span, span, spans, time_of
 from evr1_core.api.answers.truths import truth
-from evr1_core.api.answers.tubes import Box, box, boxes, one_box, tube
+from evr1_core.api.answers.tubes import Box, Tube, box, boxes, one_box, read_tube, tube
 
 __all__ = [
     "Box",
@@ -22,9 +22,11 @@ __all__ = [
     "Options",
     "Span",
     "Tag",
+    "Tube",
     "aligned",
     "box",
     "boxes",
+    "concluded",
     "count",
     "extract",
     "fold",
@@ -41,6 +43,7 @@ __all__ = [
     "parse_json",
     "plain",
     "read_options",
+    "read_tube",
     "same_number",
     "span",
     "spans",

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Mode = Literal["strict", "lenient"]
 REASONING_TAGS = ("think", "thought", "thinking")
+_ANCHOR = re.compile(r"\bfinal answer[*_]{0,3}(?: is\b(?: ?:)?| ?:)[*_]{0,3}", re.IGNORECASE)
+_ANSWER_TAG = re.compile(r"</?answer\s*>", re.IGNORECASE)
 _BRACE = re.compile(r"\\boxed\s*\{|\\.|[{}]", re.DOTALL)
 
 
@@ -90,10 +92,12 @@ def extract(text: str, *, mode: Mode = "strict", opens_thinking: bool = False, r
 
     The last complete ``<answer>`` pair outside the reasoning; else the last ``\boxed{}`` with balanced braces outside it; else
     the text after the reasoning; else, without reasoning tags, all of it. Reasoning that was never closed leaves no answer.
-    Lenient mode takes a last ``<answer>`` that was cut off to the end; in strict mode a cut answer is none. ``opens_thinking``:
-    the chat template ends with the open tag. Linear in the length of ``text``.
+    Lenient mode takes a last ``<answer>`` that was cut off to the end, and nothing from a reply whose last reasoning was; in
+    strict mode a cut answer is none. ``opens_thinking``: the chat template ends with the open tag. Takes linear time.
     """
     found = layout(text, opens_thinking=opens_thinking, reasoning_tag=reasoning_tag)
+    if mode == "lenient" and found.open_reasoning:
+        return None
     if mode == "lenient" and found.open_answer is not None:
         return text[found.open_answer :].strip()
     if found.answers:
@@ -105,6 +109,19 @@ def extract(text: str, *, mode: Mode = "strict", opens_thinking: bool = False, r
     if found.open_reasoning or found.open_answer is not None:
         return None
     return text[found.after or 0 :].strip() or None
+
+
+def concluded(text: str, *, opens_thinking: bool = False, anchored: bool = False) -> str | None:
+    """The answer to an open question, for evaluation: what follows the last "Final answer:" outside the reasoning, else what
+    :func:`extract` gives in lenient mode. ``anchored``: without that phrase there is no answer.
+    """
+    found = layout(text, opens_thinking=opens_thinking)
+    if found.open_reasoning:
+        return None
+    anchors = list(_ANCHOR.finditer(text, found.after or 0))
+    if anchors:
+        return _ANSWER_TAG.sub("", text[anchors[-1].end() :]).strip() or None
+    return None if anchored else extract(text, mode="lenient", opens_thinking=opens_thinking)
 
 
 def last_boxed(text: str) -> str | None:

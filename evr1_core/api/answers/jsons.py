@@ -7,12 +7,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from evr1_core.api.answers.extraction import Mode
 from evr1_core.api.answers.text import unfenced
 
 MAX_DEPTH = 16
 _TOKEN = re.compile(r'[{}\[\]"]')
+_TOKEN_OR_COMMA = re.compile(r'[{}\[\]",]')
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _PAIRS = {"}": "{", "]": "["}
+_CLOSERS = {"{": "}", "[": "]"}
 
 
 def parse_json(text: str | None) -> Any:
@@ -26,10 +29,15 @@ def parse_json(text: str | None) -> Any:
     return None if _depth(document) > MAX_DEPTH else _loads(document)
 
 
-def json_values(text: str) -> list[Any]:
-    """The values of all outermost JSON objects and arrays in ``text``, in order; what does not parse is left out. Linear time."""
-    values = (_loads(text[start:end]) for start, end, depth in _regions(text) if depth <= MAX_DEPTH)
-    return [value for value in values if value is not None]
+def json_values(text: str, *, mode: Mode = "strict") -> list[Any]:
+    """The values of all outermost JSON objects and arrays in ``text``, in order; what does not parse is left out. Linear time.
+
+    Lenient: the last one may be cut off at the end of the text; it comes without its last, incomplete entry.
+    """
+    mended = _mended(text) if mode == "lenient" else None
+    stop = mended[0] if mended else len(text)
+    values = [_loads(text[start:end]) for start, end, depth in _regions(text) if start < stop and depth <= MAX_DEPTH]
+    return [value for value in (*values, mended and mended[1]) if value is not None]
 
 
 def _loads(text: str) -> Any:
@@ -61,24 +69,54 @@ def _regions(text: str) -> list[tuple[int, int, int]]:
     for token, position in _brackets(text):
         if token in "{[":
             stack.append((token, position))
-        elif stack and stack[-1][0] == _PAIRS[token]:
+        elif stack and stack[-1][0] == _PAIRS.get(token):
             start, depth = stack.pop()[1], 0
             while regions and regions[-1][0] > start:
                 depth = max(depth, regions.pop()[2])
             regions.append((start, position + 1, depth + 1))
-        else:
+        elif token != '"':
             stack.clear()
     return regions
 
 
-def _brackets(text: str) -> Iterator[tuple[str, int]]:
-    """Brackets outside of strings; a quote counts only inside brackets and when it is closed."""
+def _mended(text: str) -> tuple[int, Any] | None:
+    """Offset and value of an object or array that runs to the end of the text unclosed: complete entries, all brackets closed.
+
+    An array of plain values that was cut off counts as an incomplete entry as a whole: the last number may lack digits.
+    """
+    stack: list[tuple[str, int]] = []
+    cut, depth = 0, 0  # behind the last complete entry, and how many brackets are open there
+    for token, position in _brackets(text, _TOKEN_OR_COMMA):
+        if token in "{[":
+            stack.append((token, position))
+        elif token == '"':
+            break
+        elif token == ",":
+            cut, depth = (position, len(stack)) if stack and stack[-1][0] == "{" else (cut, depth)
+        elif stack and stack[-1][0] == _PAIRS[token]:
+            stack.pop()
+            cut, depth = position + 1, len(stack)
+        else:
+            stack.clear()
+            depth = 0
+    opened = stack[:depth]
+    for outer in range(max(0, depth - MAX_DEPTH), depth):  # the outermost may be a bracket of the prose before
+        closers = "".join(_CLOSERS[token] for token, _ in reversed(opened[outer:]))
+        if (value := _loads(text[opened[outer][1] : cut] + closers)) is not None:
+            return opened[outer][1], value
+    return None
+
+
+def _brackets(text: str, tokens: re.Pattern[str] = _TOKEN) -> Iterator[tuple[str, int]]:
+    """Brackets (and commas) outside of strings, which count inside brackets; the quote of a string that is never closed."""
     position, depth, quotes = 0, 0, True
-    search = _TOKEN.search
+    search = tokens.search
     while (match := search(text, position)) is not None:
         token, position = match[0], match.end()
         if token == "{" or token == "[":
             depth += 1
+            yield token, position - 1
+        elif token == ",":
             yield token, position - 1
         elif token != '"':
             depth -= depth > 0
@@ -87,3 +125,5 @@ def _brackets(text: str) -> Iterator[tuple[str, int]]:
             string = _STRING.match(text, position - 1)
             quotes = string is not None
             position = string.end() if string else position
+            if not quotes:
+                yield token, position - 1

@@ -44,43 +44,52 @@ _PAIR = re.compile(r"[(\[]([^()\[\],\n]{1,64}),([^()\[\],\n]{1,64})[)\]]")
 _VALUE = re.compile(_time("a"), re.IGNORECASE)
 
 
-def spans(text: str | None, *, clock: bool = True) -> list[Span]:
+def spans(text: str | None, *, clock: bool = True, mode: Mode = "strict") -> list[Span]:
     """The time spans that ``text`` names, in order of appearance, each (start, end) with start <= end, finite and not negative.
 
     JSON (keys ``time``, ``timestamp``, ``start`` and ``end``, or bare lists) comes first, then pairs in parentheses, then phrases
-    such as "3.2 to 5.1 seconds" or "00:03-00:05". Empty when there is none, or when one of them cannot be used. ``clock`` False:
-    values with colons are not read.
+    such as "3.2 to 5.1 seconds" or "00:03-00:05". Empty when there is none, or when one of them cannot be used; lenient: without
+    those, and JSON may be cut off. ``clock`` False: values with colons are not read.
     """
     if not text:
         return []
-    values = [value for value in json_values(text) if _looks_timed(value)]
+    values = [value for value in json_values(text, mode=mode) if _looks_timed(value)]
     if values:
-        return _usable([pair for value in values for pair in _pairs(value, clock)])
+        return _usable([pair for value in values for pair in _pairs(value, clock)], mode)
     line = plain(text)
     pairs = [(_seconds(m[1], clock), _seconds(m[2], clock)) for m in _PAIR.finditer(line)]
     pairs = [pair for pair in pairs if pair != (None, None)] or _phrases(line, clock)
-    return _usable(pairs)
+    return _usable(pairs, mode)
 
 
-def span(text: str | None, *, mode: Mode = "strict", clock: bool = True) -> Span | None:
-    """The one span that ``text`` names. Strict: None when it names several that differ; lenient: the last."""
-    found = spans(text, clock=clock)
+def span(text: str | None, *, mode: Mode = "strict", clock: bool = True, duration: float = math.inf) -> Span | None:
+    """The one span that ``text`` names. Strict: None when it names several that differ; lenient: the last, clamped to [0,
+    ``duration``].
+    """
+    found = spans(text, clock=clock, mode=mode)
     if not found or (mode == "strict" and len(set(found)) > 1):
         return None
-    return found[-1]
+    start, end = found[-1]
+    return (min(start, duration), min(end, duration)) if mode == "lenient" else found[-1]
 
 
-def time_of(value: Any) -> list[Span]:
+def time_of(value: Any, *, mode: Mode = "strict") -> list[Span]:
     """The spans of a parsed JSON value, as :func:`spans` reads them."""
-    return _usable(_pairs(value, True))
+    return _usable(_pairs(value, True), mode)
 
 
-def _usable(pairs: Sequence[tuple[float | None, float | None]]) -> list[Span]:
+def _usable(pairs: Sequence[tuple[float | None, float | None]], mode: Mode) -> list[Span]:
+    """Spans in order; strict: none at all when one is broken or negative; lenient: those that are not broken, from 0 on."""
     found: list[Span] = []
     for start, end in pairs:
-        if start is None or end is None or not (math.isfinite(start) and math.isfinite(end)) or min(start, end) < 0:
+        if start is None or end is None or not (math.isfinite(start) and math.isfinite(end)):
+            if mode == "strict":
+                return []
+            continue
+        first, last = min(start, end), max(start, end)
+        if mode == "strict" and first < 0:
             return []
-        found.append((min(start, end), max(start, end)))
+        found.append((max(0.0, first), max(0.0, last)))
     return found
 
 

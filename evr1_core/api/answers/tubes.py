@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
+
+from attrs import frozen
 
 from evr1_core.api.answers.extraction import Mode
 from evr1_core.api.answers.jsons import json_values
 from evr1_core.api.answers.text import plain
+from evr1_core.api.answers.times import Span, spans, time_of
 
 Box = tuple[float, float, float, float]
 KEYS = ("boxes", "bbox", "bbox_2d", "box")
@@ -26,24 +30,24 @@ def box(value: Any) -> Box | None:
     return min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)
 
 
-def boxes(text: str | None) -> list[Box]:
+def boxes(text: str | None, *, mode: Mode = "strict") -> list[Box]:
     """All boxes that ``text`` names: JSON under a known key or bare lists, else four numbers in parentheses. Empty when one of
-    them is broken.
+    them is broken; lenient: without those.
     """
     if not text:
         return []
-    values = [value for value in json_values(text) if isinstance(value, list) or any(key in value for key in KEYS)]
+    values = [value for value in json_values(text, mode=mode) if isinstance(value, list) or any(key in value for key in KEYS)]
     if values:
         found = [one for value in values for one in _boxes(value)]
     else:
         parts = (m[1].split(",") for m in _PARENTHESES.finditer(plain(text)))
         found = [box([_float(part) for part in part_list]) for part_list in parts if len(part_list) == 4]
-    return [] if any(one is None for one in found) else [one for one in found if one is not None]
+    return [] if mode == "strict" and any(one is None for one in found) else [one for one in found if one is not None]
 
 
 def one_box(text: str | None, *, mode: Mode = "strict") -> Box | None:
     """The one box that ``text`` names. Strict: None when it names several that differ; lenient: the last."""
-    found = boxes(text)
+    found = boxes(text, mode=mode)
     if not found or (mode == "strict" and len(set(found)) > 1):
         return None
     return found[-1]
@@ -65,11 +69,12 @@ def _float(text: str) -> float:
         return math.nan
 
 
-def tube(value: Any) -> dict[float, Box | None] | None:
+def tube(value: Any, *, mode: Mode = "strict") -> dict[float, Box | None] | None:
     """Boxes by second out of a JSON value: ``{"boxes": {"3": [...]}}``, or a list of ``{"time": t, "bbox": [...]}``.
 
     Keys are numbers: 18, "18", "18.0", "18s" and "00:18" are one; of equal keys the first counts. A key whose box is broken maps
-    to None. None when ``value`` holds no tube at all or a key is no time.
+    to None. None when ``value`` holds no tube at all or a key is no time. Lenient: such a key is left out, and so is a last entry
+    whose box is broken; keys are rounded to whole seconds, half up.
     """
     if isinstance(value, dict):
         value = next((value[key] for key in KEYS if key in value), None)
@@ -79,13 +84,45 @@ def tube(value: Any) -> dict[float, Box | None] | None:
         pairs = [(part["time"], next((part[key] for key in KEYS if key in part), None)) for part in value]
     else:
         return None
+    if mode == "lenient" and pairs and box(pairs[-1][1]) is None:
+        pairs.pop()
     found: dict[float, Box | None] = {}
     for key, item in pairs:
         second = _second(key)
-        if second is None:
+        if second is None and mode == "strict":
             return None
-        found.setdefault(second, box(item))
+        if second is not None:
+            found.setdefault(float(math.floor(second + 0.5)) if mode == "lenient" else second, box(item))
     return found
+
+
+@frozen
+class Tube:
+    """A span of time, where there is one, and boxes by second; None is a second that was named without a usable box."""
+
+    span: Span | None
+    boxes: Mapping[float, Box | None]
+
+
+def read_tube(text: str | None, *, mode: Mode = "strict") -> Tube | None:
+    """The one tube that ``text`` names, as JSON; text without JSON may still name a span.
+
+    Strict: None when it names several that differ. Lenient: the last one; JSON may be cut off, and its last entry is then left out.
+    """
+    found: list[Tube] = []
+    for value in json_values(text or "", mode=mode):
+        named = time_of(value, mode=mode) if isinstance(value, dict) else []
+        boxes = tube(value, mode=mode)
+        if named or boxes is not None:
+            found.append(Tube(_one(named, mode), boxes or {}))
+    if found:
+        return found[-1] if mode == "lenient" or all(one == found[0] for one in found) else None
+    only = _one(spans(text, mode=mode), mode)
+    return None if only is None else Tube(only, {})
+
+
+def _one(found: list[Span], mode: Mode) -> Span | None:
+    return found[-1] if found and (mode == "lenient" or len(set(found)) == 1) else None
 
 
 def _second(key: Any) -> float | None:

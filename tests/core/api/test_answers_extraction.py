@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evr1_core.api import BadGoldError, Sample
-from evr1_core.api.answers import extract, gold_text, last_boxed
+from evr1_core.api.answers import concluded, extract, gold_text, last_boxed
 
 CASES = [
     ("<think>a</think><answer>C</answer>", "C"),
@@ -48,10 +48,31 @@ def test_strict(response: str, answer: str | None) -> None:
         ("<think>a</think><answer>17", "17"),
         ("<think>the answer is B, but let me", None),
         ("<think>a</think><answer>17</answer>", "17"),
+        ("<answer>B</answer><think>then it goes on", None),
     ],
 )
 def test_lenient(response: str, answer: str | None) -> None:
     assert extract(response, mode="lenient") == answer
+
+
+@pytest.mark.parametrize(
+    ("response", "answer", "anchored"),
+    [
+        ("Final Answer: a red car", "a red car", "a red car"),
+        ("**Final Answer:** a red car", "a red car", "a red car"),
+        ("<think>Final answer: a</think>So it goes. Therefore, the final answer is: b", "b", "b"),
+        ("Final answer: a. No. Final answer: b", "b", "b"),
+        ("<think>x</think><answer>The final answer is: c</answer>", "c", "c"),
+        ("<think>x</think>It goes.\n<answer>a red car</answer> ok", "a red car", None),
+        ("<think>x</think>a red car", "a red car", None),
+        ("<think>Final answer: a", None, None),
+        ("Final answer: ", None, None),
+        ("the finalanswer: b", "the finalanswer: b", None),
+    ],
+)
+def test_open_answers(response: str, answer: str | None, anchored: str | None) -> None:
+    assert concluded(response) == answer
+    assert concluded(response, anchored=True) == anchored
 
 
 def test_response_that_starts_inside_the_reasoning() -> None:

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evr1_core.api.answers import box, boxes, json_values, one_box, parse_json, span, spans, tube
+from evr1_core.api import BoxSpace
+from evr1_core.api.answers import Tube, box, boxes, json_values, one_box, parse_json, read_tube, span, spans, tube
+from evr1_core.api.spaces import clamped
 
 SPANS = [
     ('{"time": [3.2, 5.1]}', (3.2, 5.1)),
@@ -76,6 +78,26 @@ def test_span_lenient_takes_the_last() -> None:
     assert spans('{"time": [[1, 2], [6, 5]]}') == [(1, 2), (5, 6)]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"time": [3.2, 5.1], "boxes": {"3": [1, 2', (3.2, 5.1)),
+        ('{"time": [3.2, 5.1', None),  # 5.1 may go on
+        ('{"start": 3.2, "end": 5.1, "why": "the dog', (3.2, 5.1)),
+        ('{"start": 3.2, "end": 5.1', (3.2, 5.1)),  # as words, not as JSON
+        ('{"time": [1, 2]} or rather {"time": [5, 9], ', (5, 9)),
+        ("[-3, 5]", (0, 5)),
+        ("[3, 99]", (3, 60)),
+        ("[70, 99]", (60, 60)),
+        ("9.0 to 4.0 seconds", (4, 9)),
+        ('{"time": [NaN, 1]} {"time": [1, 2]}', (1, 2)),
+        ("around 12 seconds", None),
+    ],
+)
+def test_span_lenient(text: str, expected: tuple[float, float] | None) -> None:
+    assert span(text, mode="lenient", duration=60) == expected
+
+
 def test_span_without_clock() -> None:
     assert span("00:03-00:05", clock=False) is None
     assert span('{"time": ["00:03", "00:05"]}', clock=False) is None
@@ -133,6 +155,81 @@ def test_tube_keys_are_numbers() -> None:
     assert tube({"boxes": [1, 2, 3, 4]}) is None
     assert tube({"time": [1, 2]}) is None
     assert tube(3) is None
+
+
+def test_tube_lenient() -> None:
+    one, two = (1.0, 2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0)
+    text = '{"time": [3, 9.5], "boxes": {"3": [1, 2, 3, 4], "4": [5, 6, 7, 8], "5": [1, 2'
+    assert read_tube(text) is None or read_tube(text) == Tube(None, {})
+    assert read_tube(text, mode="lenient") == Tube((3, 9.5), {3.0: one, 4.0: two})
+    assert tube({"boxes": {"2.5": [1, 2, 3, 4], "3": [5, 6, 7, 8], "3.49": [5, 6, 7, 8]}}, mode="lenient") == {3.0: one}
+    assert tube({"boxes": {"1": [1], "2": [1, 2, 3, 4], "3": [1, 2]}}, mode="lenient") == {1.0: None, 2.0: one}
+    assert tube({"boxes": {"nine": [1, 2, 3, 4], "1": [1, 2, 3, 4]}}, mode="lenient") == {1.0: one}
+    entries = '[{"time": 1, "bbox": [1, 2, 3, 4]}, {"time": 2, "bbox": [5, 6, 7, 8]}, {"time": 3, "bb'
+    assert read_tube(entries, mode="lenient") == Tube(None, {1.0: one, 2.0: two})
+    assert read_tube('{"time": [1, 2]} {"time": [3, 4]}') is None
+    assert read_tube('{"time": [1, 2]} {"time": [3, 4]}', mode="lenient") == Tube((3, 4), {})
+    assert read_tube("from 3 to 5 seconds") == read_tube("from 3 to 5 seconds", mode="lenient") == Tube((3, 5), {})
+    assert read_tube(None) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('{"a": 1, "b": [1, 2], "c": "x, y', [{"a": 1, "b": [1, 2]}]),
+        ('{"a": 1', []),
+        ('{"a": {"b": {"c": 1, ', [{"a": {"b": {"c": 1}}}]),
+        ("[[1, 2], [3, 4], [5", [[[1, 2], [3, 4]]]),
+        ("[1, 2, 3", []),
+        ('[1 (see [2]) then {"a": 1} and', [[2], {"a": 1}]),
+        ('see [this: {"a": 1, "b": 2', [{"a": 1}]),
+        ('{"a": 1} {"b": 2, "c', [{"a": 1}, {"b": 2}]),
+        ('{"a": "}", "b', [{"a": "}"}]),
+        ('```json\n{"a": 1,\n', [{"a": 1}]),
+    ],
+)
+def test_json_that_was_cut_off(text: str, values: list[object]) -> None:
+    assert json_values(text, mode="lenient") == values
+
+
+@given(
+    st.recursive(
+        st.integers(0, 99) | st.text('ab,]"', max_size=3), lambda inner: st.lists(inner) | st.dictionaries(st.text("ab"), inner)
+    )
+)
+def test_whole_json_reads_the_same_in_both_modes_and_a_part_never_invents(value: object) -> None:
+    text = json.dumps([value])
+    assert json_values(text) == json_values(text, mode="lenient")
+    for end in range(len(text)):
+        for found in json_values(text[:end], mode="lenient")[:1]:
+            if text.startswith("[[") or text.startswith("[{"):
+                assert contained(found, [value]) or any(contained(found, inner) for inner in within(value))
+
+
+def contained(part: object, whole: object) -> bool:
+    """Whether ``part`` is ``whole`` without some last entries, at any depth."""
+    if isinstance(part, list) and isinstance(whole, list):
+        return len(part) <= len(whole) and all(map(contained, part, whole))
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return all(key in whole and contained(one, whole[key]) for key, one in part.items())
+    return bool(part == whole)
+
+
+def within(value: object) -> list[object]:
+    """The lists and dicts inside a value, itself included."""
+    if isinstance(value, list):
+        return [value, *(one for inner in value for one in within(inner))]
+    if isinstance(value, dict):
+        return [value, *(one for inner in value.values() for one in within(inner))]
+    return []
+
+
+def test_boxes_are_clamped_to_the_frame() -> None:
+    pixel = BoxSpace(kind="pixel", width=640, height=480)
+    assert clamped((-5, 10, 700, 500), pixel) == (0, 10, 640, 480)
+    assert clamped((10, 20, 30, 40), pixel) == (10, 20, 30, 40)
+    assert clamped((-5, 10, 1200, 500), BoxSpace(kind="norm1000")) == (0, 10, 1000, 500)
+    assert clamped((-5, 10, 700, 500), BoxSpace(kind="pixel")) == (-5, 10, 700, 500)
 
 
 def test_json_in_prose() -> None:
