@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 Span = tuple[float, float]
 Box = tuple[float, float, float, float]
@@ -100,3 +100,15 @@ def relative_accuracy(guess: float, gold: float) -> float:
     if gold == 0:
         return float(guess == 0)
     return max(0.0, 1.0 - abs(guess - gold) / abs(gold))
+
+
+def word_error_rate(guess: Sequence[Hashable], gold: Sequence[Hashable]) -> float:
+    """Insertions, deletions and substitutions that turn ``guess`` into ``gold``, over the length of ``gold``; at most 1.
+
+    Words are compared as they are. A gold without words: 0 for an equal guess, else 1.
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    if not gold:
+        return float(len(guess) > 0)
+    return min(1.0, Levenshtein.distance(guess, gold, score_cutoff=len(gold)) / len(gold))

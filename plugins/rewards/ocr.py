@@ -7,6 +7,7 @@ from attrs import define, field
 from evr1_core.api import BadGoldError, Reward, RewardInput, RewardResult
 from evr1_core.api.answers import gold_text
 from evr1_core.api.answers.text import normalised
+from evr1_core.api.metrics import word_error_rate
 from evr1_plugins.rewards._words import chunks, numbered
 
 
@@ -26,20 +27,15 @@ class Ocr(Reward):
     case_sensitive: bool = field(default=False, metadata={"help": "count a letter of another case as an error"})
 
     def score(self, item: RewardInput) -> RewardResult:
-        from rapidfuzz.distance import Levenshtein
-
         gold = self._words(gold_text(item.sample))
         if not gold:
             raise BadGoldError(item.sample, "a text")
         guess = self._words(item.answer or "")
         if not guess:
             return RewardResult(accuracy=0.0, parsed=False, note="no text")
-        errors = Levenshtein.distance(*numbered(guess, gold), score_cutoff=len(gold))
-        return RewardResult(accuracy=max(0.0, 1 - errors / len(gold)), parsed=True, note=self._note(errors, len(gold)))
+        rate = word_error_rate(*numbered(guess, gold))
+        return RewardResult(accuracy=1.0 - rate, parsed=True, note=f"word error rate {rate:.3f}, at most 1")
 
     def _words(self, text: str) -> list[str]:
         text = normalised(text)
         return chunks(text if self.case_sensitive else text.casefold())
-
-    def _note(self, errors: int, total: int) -> str:
-        return f"{errors} of {total} words wrong" if errors <= total else f"more errors than the {total} words"

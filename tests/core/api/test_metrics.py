@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evr1_core.api.clips import BoxSpace
-from evr1_core.api.metrics import iou_1d, iou_1d_union, iou_2d, mean_relative_accuracy, relative_accuracy, viou
+from evr1_core.api.metrics import (
+    iou_1d,
+    iou_1d_union,
+    iou_2d,
+    mean_relative_accuracy,
+    relative_accuracy,
+    viou,
+    word_error_rate,
+)
 from evr1_core.api.spaces import converted, convertible
 
 
@@ -111,3 +119,21 @@ def test_box_spaces() -> None:
     assert converted((0.25, 0.5, 1, 1), BoxSpace(kind="norm1"), norm) == (250, 500, 1000, 1000)
     assert not convertible(norm, BoxSpace(kind="pixel"))
     assert convertible(BoxSpace(kind="pixel"), BoxSpace(kind="pixel"))
+
+
+@pytest.mark.parametrize(
+    ("guess", "gold", "rate"),
+    [
+        ("a b c d", "a b c d", 0.0),
+        ("a x c d", "a b c d", 1 / 4),
+        ("a c d", "a b c d", 1 / 4),
+        ("a b b c d", "a b c d", 1 / 4),
+        ("d c b a", "a b c d", 1.0),
+        ("", "a b c d", 1.0),
+        ("a " * 40, "a b", 1.0),  # 39 errors of 2 words
+        ("", "", 0.0),
+        ("a", "", 1.0),
+    ],
+)
+def test_word_error_rate(guess: str, gold: str, rate: float) -> None:
+    assert word_error_rate(guess.split(), gold.split()) == rate
