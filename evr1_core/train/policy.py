@@ -114,7 +114,7 @@ class Policy:
         for part in self._parts(work.groups):
             last = first + sum(len(group.responses) for group in part)
             loss = self._part_loss(algorithm, work, part, slice(first, last), plan, sums)
-            (loss * self.ranks.size).backward()  # the gradients of the processes are averaged
+            loss.backward()
             first, done = last, done + 1
         for _ in range(plan.parts - done):
             self._idle(plan.vision).backward()

@@ -27,6 +27,10 @@ def shard(model: HybridModel, ranks: Ranks, dtype: torch.dtype, *, cpu_offload: 
     for unit in reversed(model.family.shard_units(model.model)):  # inner units before outer ones
         fully_shard(unit, mesh=mesh, mp_policy=precision, offload_policy=offload)
     fully_shard(model, mesh=mesh, mp_policy=precision, offload_policy=offload)
+    for module in model.modules():
+        if isinstance(module, FSDPModule):  # losses are shares of a global mean already: gradients are added, not averaged
+            module.set_gradient_divide_factor(1.0)
+            module.set_force_sum_reduction_for_comms(True)
 
 
 def is_sharded(model: HybridModel) -> bool:
