@@ -15,6 +15,7 @@ from torch import distributed
 from evr1_core.api import ConfigError, Evr1Error
 
 T = TypeVar("T")
+R = TypeVar("R")
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")  # set by torchrun
 
 
@@ -44,38 +45,48 @@ class Ranks:
         distributed.all_gather_object(values, value)
         return values
 
-    def deal(self, items: Sequence[T]) -> Sequence[T]:
-        """The share of this process of items that all processes have."""
-        return items[self.rank :: self.size]
-
-    def joined(self, results: list[T] | Evr1Error) -> list[T]:
-        """The results of all processes on what they were dealt, in the order of the items. An error of one is raised in all: a
-        process that went on would wait for the others without end."""
-        every = self.gather(str(results) if isinstance(results, Evr1Error) else results)
-        if isinstance(results, Evr1Error):
-            raise results
-        for rank, each in enumerate(every):
-            if isinstance(each, str):
-                raise Evr1Error(f"process {rank} of {self.size}: {each}")
-        shares = [each for each in every if not isinstance(each, str)]
-        return [shares[place % self.size][place // self.size] for place in range(sum(map(len, shares)))]
-
-    def spread(self, items: Sequence[T], work: Callable[[Sequence[T]], list[Any]]) -> list[Any]:
-        """``work(items)``, each process doing its share; every process gets all results."""
+    def spread(self, items: Sequence[T], work: Callable[[Sequence[T]], list[R]], owners: Sequence[int] | None = None) -> list[R]:
+        """``work(items)``, each process doing the items that it owns (in turn, unless ``owners`` names a rank for each); every
+        process gets all results. An error of one is raised in all: a process that went on would wait for the others without end."""
+        owners = self.turns(len(items)) if owners is None else owners
+        results: list[R] | Evr1Error
         try:
-            results: Any = work(self.deal(items))
+            results = work(self.own(items, owners))
         except Evr1Error as error:
             results = error
-        return self.joined(results)
+        return self.joined(results, owners)
+
+    def turns(self, count: int) -> list[int]:
+        """Ranks in turn."""
+        return [place % self.size for place in range(count)]
+
+    def own(self, items: Sequence[T], owners: Sequence[int]) -> list[T]:
+        """The items of this process."""
+        return [item for item, owner in zip(items, owners, strict=True) if owner == self.rank]
+
+    def joined(self, results: list[R] | Evr1Error, owners: Sequence[int]) -> list[R]:
+        """The results of all processes, each on its own items, in the order of the items. Raises the error of any of them."""
+        shares = []
+        for each in self.gather(results):
+            if isinstance(each, Evr1Error):
+                raise each
+            shares.append(iter(each))
+        return [next(shares[owner]) for owner in owners]
+
+    def led(self, work: Callable[[], R]) -> R:
+        """What the leading process makes of ``work``; the others do not call it."""
+        return self.spread([None], lambda items: [work() for _ in items], [0])[0]
 
     @contextmanager
     def one_first(self) -> Iterator[None]:
         """One process of each machine goes first, the others find its files on disk."""
         if self.size > 1 and self.local_rank > 0:
             distributed.barrier()
-        yield
-        if self.size > 1 and self.local_rank == 0:
-            distributed.barrier()
+        try:
+            yield
+        finally:
+            if self.size > 1 and self.local_rank == 0:
+                distributed.barrier()
 
 
 ALONE = Ranks()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 from attrs import define, field, validators
-from torch import nn
+from torch import Tensor, nn
 
 from evr1_core.api import ModelError, ModelFamily, Request, Rollout, RolloutEngine
 from evr1_plugins.engines._decoding import Decoding, Forked, Shared, prefill
@@ -18,19 +18,30 @@ from evr1_plugins.engines._sampling import Draws, end_ids, log_probabilities
 class HuggingFaceEngine(RolloutEngine):
     """Decodes with the policy itself: a prompt is prefilled once for its n responses; rows of many prompts are decoded together.
 
-    The weights are always the current ones. A request with a seed gives the same draws whatever else is in the batch.
+    With the trainer's module the weights are always the current ones; without it, the engine has a model of its own, which takes
+    the policy's weights. A request with a seed gives the same draws whatever else is in the batch.
     """
 
     api = 1
 
     prompts_per_batch: int = field(default=32, validator=validators.gt(0), metadata={"help": "prompts decoded together"})
     _module: Any = field(default=None, init=False)
+    _shared: bool = field(default=False, init=False)
     _family: Any = field(default=None, init=False)
     _processor: Any = field(default=None, init=False)
 
     async def start(self, model_path: str, family: ModelFamily, processor: Any, module: nn.Module | None) -> None:
+        self._shared = module is not None
         self._module = module if module is not None else family.load(model_path).eval()
         self._family, self._processor = family, processor
+
+    async def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
+        if self._shared:
+            return
+        parameters = dict(self._module.named_parameters())
+        for name, value in weights:
+            parameters[name].data = value.detach().clone()
+        self._module.to(next(self._module.parameters()).device)  # buffers follow
 
     async def generate(self, requests: Sequence[Request]) -> list[list[Rollout]]:
         training = self._module.training
