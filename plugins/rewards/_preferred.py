@@ -26,6 +26,7 @@ _CLAIM = re.compile(
     rf"\b(?:prefer|choose|pick|favou?r|winner is|winner|preference(?: is)?|preferred|better(?: one)? is|answer(?: is)?)"
     rf":? (?:the )?({_NAMED}|[12ab](?=$|[.,;)]| over\b| to\b))"
 )
+_EITHER = re.compile(rf"\b[12ab] ?(?:or|and|/|\||,|&) ?(?:{_NOUN} )?#?[12ab]\b")
 _OVER = re.compile(rf"\b({_NAMED}) (?:over|beats|outperforms|surpasses)\b")
 _TIE = re.compile(r"\b(?:ties?|tied|equal|equally|equivalent|draw|identical|(?:is|are) the same|same quality|neither)\b")
 _NO = re.compile(r"\b(?:not|no|never|cannot|isn't|aren't|doesn't)\b")
@@ -38,7 +39,8 @@ def preferred(text: str) -> int | None:
     """1, 2, or 0 for a tie; None when ``text`` (an extracted answer or gold) states none of them, or several that differ."""
     if len(text) > LONGEST:
         return None
-    answer = _MARKS.sub("", fold(plain(text)).replace("’", "'")).strip()
+    lines = (fold(line) for line in plain(text).split("\n"))
+    answer = _MARKS.sub("", "\n".join(lines).replace("’", "'")).strip()
     if lone := _LONE.fullmatch(answer):
         return _LABELS[lone[1]]
     if chain := _CHAIN.fullmatch(answer):
@@ -58,14 +60,18 @@ def _chained(left: str, sign: str, right: str) -> int | None:
 
 
 def _claims(clause: str) -> Iterator[int]:
-    """The preferences that a clause states outright. A negated one states none: not better may be worse or equal."""
-    negated = _NO.search(clause) is not None
+    """The preferences that a clause states outright, both where it offers a choice. A negated one states none: not better may be
+    worse or equal.
+    """
+    if _NO.search(clause):
+        return
     if _TIE.search(clause):
-        if not negated:
-            yield TIE
-        return
-    if negated:
-        return
+        yield TIE
+    stated = [] if re.search(r"\bneither\b", clause) else list(_stated(clause))
+    yield from (1, 2) if stated and _EITHER.search(clause) else stated
+
+
+def _stated(clause: str) -> Iterator[int]:
     for side, outcome, degree in _STATED.findall(clause):
         worse = outcome == "loses" or re.fullmatch(_WORSE, degree)
         yield 3 - _side(side) if worse else _side(side)
@@ -78,7 +84,7 @@ def _only_named(answer: str) -> int | None:
     sides = {_side(name) for name in _SIDE.findall(answer)}
     if _NO.search(answer) or re.search(rf"\b{_WORSE}\b", answer):
         return None
-    if len(sides) == 1:
+    if len(sides) == 1 and not _EITHER.search(answer):
         return sides.pop()
     return TIE if re.search(r"\bboth\b", answer) else None
 

@@ -28,6 +28,7 @@ MORE = re.compile(
     r"(?: (?:maybe|perhaps|possibly|even)\b)? ?(?:option |choice )?[(\[]?"
     rf"(?P<letter>[A-Z]){ENDS}[)\]]?"
 )
+_RUN = re.compile(r"[)\]]{0,3} ?[.(\[]{0,2}(?P<letter>[A-Z])[)\]]{0,3}(?= ?(?:$|[.,;()\n]))")  # "(A)(B)", "A B", "A.B.C"
 _IS_ANSWER = re.compile(
     r"(?:option |choice )?[(\[]?([A-Z])[)\]]? is (?:the )?(?:correct|right|best)(?: (?:answer|option|choice))?(?=$|[.,;!\n])",
     re.IGNORECASE,
@@ -80,8 +81,12 @@ def _text_after_cue(text: str, start: int, choices: Options) -> Found:
 
 
 def listed(text: str, start: int, letter: str, choices: Options) -> frozenset[str]:
-    """The letter, with those that a list adds to it; nothing when the list offers alternatives or runs into prose."""
+    """The letter, with those that a list adds to it; nothing when the list offers alternatives, has nothing between its letters, or
+    runs into prose.
+    """
     letters, end = {letter}, start
+    if (run := _RUN.match(text, start)) is not None and run["letter"] in choices.labels:
+        return NOTHING
     while (more := MORE.match(text, end)) is not None and more["letter"] in choices.labels:
         if {more["link"].lower(), (more["link2"] or "").lower()} & {"or", "/", "|", "或"}:
             return NOTHING

@@ -48,7 +48,10 @@ def _loads(text: str) -> Any:
 
 
 def _first_wins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return dict(reversed(pairs))
+    found: dict[str, Any] = {}
+    for key, value in pairs:  # in order, which counts where keys are numbers: "18" and "18.0" are one
+        found.setdefault(key, value)
+    return found
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_first_wins, parse_int=float)  # made once: that costs more than most values

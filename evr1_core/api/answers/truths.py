@@ -12,7 +12,7 @@ _FALSE = ("no", "false", "0", "incorrect", "否", "不是", "いいえ")
 VALUES = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}
 LETTERS = {"y": True, "n": False}  # only as the whole answer
 _CLAUSE_END = re.compile(r"[.,;:!?\n。、()\[\]\"“”]|—|–| - ")
-_JOINED = re.compile(r"(?:and|or|but|also|maybe|perhaps)\s+")
+_JOINED = re.compile(r"(?:and|or|but|also|maybe|perhaps|however|though|although)\s+")
 _CUE = re.compile(
     r"(?:\banswer\b(?: is)? ?[:=]?|答案(?:是|为)? ?:?) ?(yes|no|true|false|correct|incorrect|是|否)(?=$|[.,;!\n。])", re.IGNORECASE
 )

@@ -148,6 +148,9 @@ def test_tube_keys_are_numbers() -> None:
         assert tube({"boxes": {key: [1, 2, 3, 4]}}) == {9.0: one}
     assert tube({"boxes": {"18": [1, 2, 3, 4], "18.0": [5, 6, 7, 8]}}) == {18.0: one}
     assert tube({"boxes": {"1:00": [1, 2, 3, 4]}}) == {60.0: one}
+    for keys in (("3", "3.0"), ("3.0", "3", "3s"), ("3", "3")):
+        later = ", ".join(f'"{key}": [5, 6, 7, 8]' for key in keys[1:])
+        assert tube(parse_json(f'{{"boxes": {{"{keys[0]}": [1, 2, 3, 4], {later}}}}}')) == {3.0: one}
     assert tube([{"time": 9, "bbox": [1, 2, 3, 4]}]) == {9.0: one}
     assert tube({"boxes": {"9": [1, 2, 3]}}) == {9.0: None}
     assert tube({"boxes": {}}) == {}

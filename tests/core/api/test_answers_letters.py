@@ -80,6 +80,10 @@ STRICT = [
     ("D-day", None),
     ("A and B are both visible", None),
     ("Answer: B/C", None),
+    ("The answer is (A)(B)", None),
+    ("The answer is A B", None),
+    ("The answer is A.B.C.D", None),
+    ("The answer is B. A dog barks.", "B"),
     ("The answer is definitely visible", None),
     ("I considered (A), but the last frame rules it out.", None),
 ]

@@ -40,6 +40,7 @@ STRICT = [
     ("It is not true", None),
     ("10", None),
     ("Yes. The answer is no.", None),
+    ("Yes; however false", None),
 ]
 
 

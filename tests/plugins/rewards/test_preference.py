@@ -38,6 +38,14 @@ JUDGE = {"base_url": "http://127.0.0.1:9/v1", "model": "m", "retries": 0}
         ("Response 1 is not better than Response 2", None),
         ("Response 1 is not good", None),
         ("Response 1 is the worst", 2),
+        ("Response 1\nIt names the colour.", 1),
+        ("Response 1 is better.\nResponse 2 is better.", None),
+        ("Preferred: 1\nPreferred: 2", None),
+        ("Response 1 or Response 2 is better", None),
+        ("Response 1/2 is better", None),
+        ("Response 1|2", None),
+        ("I prefer response 1 and 2", None),
+        ("Response 1 is better than Response 2, a tie", None),
     ],
 )
 def test_preferred(text, side) -> None:
