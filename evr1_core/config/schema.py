@@ -227,6 +227,9 @@ class TrainConfig:
     prompts_per_update: int | None = setting(None, "prompts of one optimiser update; None: all of the step", POSITIVE)
     ppo_epochs: int = setting(1, "passes over the responses of a step", POSITIVE)
     groups_per_batch: int = setting(4, "groups in one forward and backward pass", POSITIVE)
+    tokens_per_batch: int | None = setting(
+        None, "tokens of one forward and backward pass at most, prompts counted once; groups are put together to fill it", POSITIVE
+    )
     lr: float = setting(1e-6, "learning rate", POSITIVE)
     schedule: Literal["constant", "linear", "cosine", "wsd"] = setting("constant", "learning-rate schedule")
     warmup_steps: int | None = setting(None, "warm-up, in updates; None: by warmup_ratio", NOT_NEGATIVE)

@@ -85,6 +85,20 @@ class Mixed:
     triggered: int = 0
     replaced: int = 0
 
+    def joined(self, more: Mixed) -> Mixed:
+        """Both together."""
+        return Mixed(
+            groups=self.groups + more.groups,
+            scores=self.scores + more.scores,
+            candidates=self.candidates + more.candidates,
+            triggered=self.triggered + more.triggered,
+            replaced=self.replaced + more.replaced,
+        )
+
+    def only(self, places: Sequence[int]) -> Mixed:
+        """Some of the groups; the counts stay those of all."""
+        return evolve(self, groups=[self.groups[place] for place in places], scores=[self.scores[place] for place in places])
+
 
 @frozen(kw_only=True, eq=False)
 class Mixer:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from evr1_core.api import ScoreBatch
+from evr1_core.api.filters import DynamicFilter
 from evr1_core.api.tensors import SPREAD, outcome, place_on_last_token
 from evr1_core.rollout.groups import Group
 from evr1_core.rollout.scoring import Scored
@@ -36,7 +37,7 @@ def score_batch(groups: Sequence[Group], scores: Sequence[Sequence[Scored]]) -> 
     )
 
 
-def score_metrics(batch: ScoreBatch, accuracies: Sequence[float | None]) -> dict[str, float]:
+def score_metrics(batch: ScoreBatch) -> dict[str, float]:
     """Metrics of the scores; stored trajectories are left out and reported under ``mix_policy``."""
     own = batch.judged & ~batch.offline
     metrics = spread("critic/score", batch.rewards[own]) | spread("critic/rewards", outcome(batch.token_rewards, batch.mask)[own])
@@ -46,26 +47,46 @@ def score_metrics(batch: ScoreBatch, accuracies: Sequence[float | None]) -> dict
             metrics[f"reward/{name}"] = float(values[here].mean())
     if batch.offline.any():
         metrics["mix_policy/off_score"] = float(batch.rewards[batch.offline].mean())
-    return metrics | _group_metrics(batch, accuracies)
+    return metrics
 
 
-def _group_metrics(batch: ScoreBatch, accuracies: Sequence[float | None]) -> dict[str, float]:
+def group_metrics(scores: Sequence[Sequence[Scored]]) -> dict[str, float]:
+    """What share of the groups has no spread, is all right, or all wrong: of all that were sampled, before any is filtered out."""
     flat = correct = wrong = singles = 0
-    groups = torch.unique(batch.group_ids).tolist()
-    known = torch.tensor([0.0 if accuracy is None else accuracy for accuracy in accuracies], dtype=torch.float64)
-    for group in groups:
-        rows = (batch.group_ids == group) & batch.judged
-        values, right = batch.rewards[rows], known[rows]
-        singles += int(len(values) == 1)
-        flat += int(len(values) == 0 or float(values.max() - values.min()) <= SPREAD)
-        correct += int(len(right) > 0 and bool((right >= 1 - SPREAD).all()))
-        wrong += int(len(right) > 0 and bool((right <= SPREAD).all()))
+    for group in scores:
+        judged = [score for score in group if score.judged]
+        totals = [score.total for score in judged]
+        right = [score.accuracy or 0.0 for score in judged]
+        singles += len(judged) == 1
+        flat += not totals or max(totals) - min(totals) <= SPREAD
+        correct += bool(right) and min(right) >= 1 - SPREAD
+        wrong += bool(right) and max(right) <= SPREAD
     return {
-        "group/zero_std_frac": flat / len(groups),
-        "group/all_correct_frac": correct / len(groups),
-        "group/all_wrong_frac": wrong / len(groups),
+        "group/zero_std_frac": flat / len(scores),
+        "group/all_correct_frac": correct / len(scores),
+        "group/all_wrong_frac": wrong / len(scores),
         "critic/singleton_groups": float(singles),
     }
+
+
+def filter_metrics(search: DynamicFilter[int]) -> dict[str, float]:
+    """How dynamic sampling came to its groups."""
+    return {
+        "filter/tries": float(search.tries),
+        "filter/seen": float(search.seen),
+        "filter/kept": float(len(search.kept)),
+        "filter/surplus": float(search.surplus),
+        "filter/exhausted": float(not search.complete),
+    }
+
+
+def sampled_logprobs(groups: Sequence[Group]) -> Tensor | None:
+    """float32 ``[B, T]``: the engine's log-probabilities, 0 on padding and on rows without; None when no row has any."""
+    rows = [response.logprobs or () for group in groups for response in group.responses]
+    if not any(rows):
+        return None
+    width = max(len(response.token_ids) for group in groups for response in group.responses)
+    return torch.tensor([[*row, *[0.0] * (width - len(row))] for row in rows])
 
 
 def length_metrics(groups: Sequence[Group]) -> dict[str, float]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 from torch import Tensor
 
+from evr1_core.api import LossResult
 from evr1_core.train.ranks import ALONE, Ranks
 
 
@@ -31,6 +32,15 @@ class Sums:
     def largest(self, name: str, value: Tensor) -> None:
         """A candidate for a maximum."""
         self._maxima[name] = max(self._maxima.get(name, float("-inf")), float(value))
+
+    def take(self, result: LossResult) -> None:
+        """The metrics of a part's loss."""
+        for name, value in result.sums.items():
+            self.add(name, value)
+        for name, (numerator, denominator) in result.metrics.items():
+            self.ratio(name, numerator, denominator)
+        for name, value in result.maxima.items():
+            self.largest(name, value)
 
     def means(self, ranks: Ranks = ALONE) -> dict[str, float]:
         """All metrics, over the parts of all processes; a ratio over nothing is left out."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evr1_core.api import DataError, Evr1Error, Sample, Tracker
+from evr1_core.api import Algorithm, DataError, Evr1Error, ModelFamily, Sample, Tracker
 from evr1_core.config.manifest import write_manifest
 from evr1_core.config.schema import RunConfig
 from evr1_core.config.sources import resolved
@@ -20,9 +20,11 @@ from evr1_core.registry.loading import build_plugin
 from evr1_core.rollout.alarms import Alarms
 from evr1_core.rollout.collect import Mixer
 from evr1_core.train import session
+from evr1_core.train.critic import Critic
 from evr1_core.train.dump import response_rows
-from evr1_core.train.loop import Trainer
+from evr1_core.train.loop import Models, Trainer
 from evr1_core.train.policy import Policy
+from evr1_core.train.reference import Reference
 from evr1_core.train.validate import validate
 
 MODEL = "model"  # folder, in the run folder, that the next run can name as model.path
@@ -44,8 +46,7 @@ def run(config: RunConfig) -> Path:
     notes = list(hooks.notes)
     if config.rewards:
         notes += session.check_golds(config, [*records.train, *records.val], scorer, family)
-    if not algorithm.rollouts or "offline" in algorithm.needs:
-        _need_trajectories(records.train)
+    _need_trajectories(records.train, algorithm)
     clips = session.build_cache(config, family)
     records, left_out, counts = session.leave_out_bad_media(records, clips, config.data)
     notes += left_out
@@ -79,6 +80,7 @@ def run(config: RunConfig) -> Path:
         scorer=scorer,
         mixer=mixer,
         hooks=hooks,
+        models=_models(config, algorithm, family, processor, steps),
     )
     folder.mkdir(parents=True, exist_ok=True)
     write_manifest(folder, config, notes, hooks.names)
@@ -99,14 +101,16 @@ def _train(
     trackers: Sequence[Tracker],
     counts: dict[str, float],
 ) -> None:
+    def draw() -> list[Sample]:
+        return [records.train[index] for index in next(sampler)]
+
     alarms = Alarms(config.alarms)
     val = records.val[: config.val.max_samples or None]
     if val and config.val.before:
         _log(trackers, 0, _validate(engine, trainer, val, folder, 0))
     try:
         for step in range(1, steps + 1):
-            indices = next(sampler)
-            metrics = engine.run(trainer.step(step, [records.train[index] for index in indices]))
+            metrics = engine.run(trainer.step(step, draw(), draw))
             metrics |= {"training/global_step": float(step), "training/epoch": float(sampler.epoch)} | counts
             if val and (step == steps or (config.val.every and step % config.val.every == 0)):
                 metrics |= _validate(engine, trainer, val, folder, step)
@@ -194,13 +198,28 @@ def _tracker(name: str, options: Any) -> Tracker:
     return tracker
 
 
-def _need_trajectories(samples: Sequence[Sample]) -> None:
+def _need_trajectories(samples: Sequence[Sample], algorithm: Algorithm) -> None:
+    """Raises DataError when stored trajectories are missing: any, where nothing is sampled; all, where groups hold one."""
     missing = [sample for sample in samples if sample.offline is None]
-    if missing:
+    if missing and not algorithm.rollouts:
         places = ", ".join(sample.origin or sample.uid for sample in missing[:5])
         raise DataError(
             [f"{len(missing)} training records have no stored trajectory, which this algorithm learns from: {places}, ..."]
         )
+    if "offline" in algorithm.needs and len(missing) == len(samples):
+        raise DataError(["data.train: no record has a stored trajectory, which this algorithm learns from"])
+
+
+def _models(config: RunConfig, algorithm: Algorithm, family: ModelFamily, processor: Any, steps: int) -> Models:
+    """Reference model and critic, where settings or algorithm ask for them."""
+    models = Models()
+    if config.kl.place != "off":
+        module = session.load_model(config, family, config.kl.reference)
+        models.reference = Reference(module, family, processor, config)
+    if "critic" in algorithm.needs:
+        module = session.load_model(config, family, config.critic.path)
+        models.critic = Critic(module, family, processor, config, total_updates=steps * _updates_per_step(config))
+    return models
 
 
 def _updates_per_step(config: RunConfig) -> int:

@@ -152,12 +152,13 @@ def load_processor(folder: str) -> Any:
     return processor
 
 
-def load_model(config: RunConfig, family: ModelFamily) -> Any:
-    """The module of a checkpoint. Raises ModelError when its weights cannot be read."""
+def load_model(config: RunConfig, family: ModelFamily, folder: str = "") -> Any:
+    """The module of a checkpoint, ``model.path`` unless another is named. Raises ModelError when its weights cannot be read."""
+    folder = folder or config.model.path
     try:
-        return family.load(config.model.path, dtype=config.model.dtype)
+        return family.load(folder, dtype=config.model.dtype)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise ModelError(f"model.path: the model in {config.model.path} cannot be loaded: {error}") from error
+        raise ModelError(f"the model in {folder} cannot be loaded: {error}") from error
 
 
 def build_cache(config: RunConfig, family: ModelFamily) -> FrameCache:

@@ -8,7 +8,7 @@ import torch
 from evr1_core.api import Encoded, Sample
 from evr1_core.rollout.groups import EncodedPrompt, Group, Response
 from evr1_core.rollout.scoring import Scored
-from evr1_core.train.credit import length_metrics, score_batch, score_metrics
+from evr1_core.train.credit import group_metrics, length_metrics, score_batch, score_metrics
 from evr1_core.train.metrics import Sums
 from evr1_core.train.validate import summary
 
@@ -48,7 +48,7 @@ def test_rewards_stand_on_the_last_tokens():
 def test_metrics_leave_stored_and_unjudged_rows_out():
     groups = [group(response(2), response(3)), group(response(1), response(2, offline=True))]
     scores = [[scored(1.0), scored(0.0)], [scored(0.0, judged=False), scored(1.0)]]
-    metrics = score_metrics(score_batch(groups, scores), [1.0, 0.0, None, 1.0])
+    metrics = score_metrics(score_batch(groups, scores)) | group_metrics(scores)
     assert metrics["critic/score/mean"] == pytest.approx(0.55)
     assert metrics["reward/accuracy"] == pytest.approx(0.5)
     assert metrics["mix_policy/off_score"] == pytest.approx(1.0)
