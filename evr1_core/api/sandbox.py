@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from attrs import field, frozen, validators
 
+from evr1_core.api._syscalls import MACHINES, program
 from evr1_core.api.errors import ConfigError, Evr1Error
 
 Status = Literal["ok", "error", "killed", "time"]
@@ -29,6 +30,11 @@ GRACE = 30.0  # seconds for starting and ending on a busy machine
 # Says what a program sees; compared with what it should see before the first real one runs.
 _PROBE = """
 import json, os, socket
+def grows():
+    try:
+        return os.memfd_create("probe") >= 0
+    except OSError:
+        return False
 def found(path):
     try:
         return bool(os.listdir(path) if os.path.isdir(path) else open(path, "rb").read(1))
@@ -46,6 +52,7 @@ print(json.dumps({
     "writing": any(map(writes, ("/probe", "/usr/probe", "/etc/probe", "/dev/shm/probe"))),
     "network": [name for _, name in socket.if_nameindex() if name != "lo"] != [],
     "processes": os.getpid() > 9,
+    "memory beyond its limit": grows(),
     "environment": any(name not in ("LC_CTYPE",) for name in os.environ),
 }))
 """
@@ -104,6 +111,7 @@ class Sandbox:
             "folder_size": self.file_size * MEBIBYTE,
             "python": os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable),
             "prefix": os.path.realpath(sys.base_prefix),
+            "filter": _filter(),
         }
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             outcome = _launched(json.dumps(task).encode(), self.seconds + GRACE, out, err)
@@ -134,6 +142,13 @@ def mode() -> str:
             return how
         reasons.append(f"a program still reaches {', '.join(reached)}")
     raise NotConfinedError(reasons[0] if len(reasons) == 1 else f"{reasons[0]}; as root: {reasons[1]}")
+
+
+def _filter() -> str:
+    machine = os.uname().machine
+    if machine not in MACHINES:
+        raise NotConfinedError(f"programs cannot be confined on {machine} processors, so none is run; see docs/sandbox.md")
+    return program(machine).hex()
 
 
 def _reached(run: Run) -> list[str]:

@@ -35,11 +35,12 @@ def parsed_xml(text: str) -> Any:
         huge_tree=False,
         remove_comments=True,
         remove_pis=True,
+        encoding="utf-8",  # whatever the document declares: another encoding could hide entities
     )
     if len(text) > LONGEST or "<!ENTITY" in text:  # entities grow without end, in attributes even where they are not resolved
         return None
     try:
-        root = etree.fromstring(_bytes(text.strip()), parser)
+        root = etree.fromstring(text.strip().encode("utf-8", "replace"), parser)
     except (etree.XMLSyntaxError, ValueError):
         return None
     entities = any(not isinstance(node.tag, str) for node in root.iter())
@@ -55,8 +56,3 @@ def moderate(root: Any) -> bool:
             return False
         level = [child for node in level for child in node]
     return True
-
-
-def _bytes(text: str) -> bytes:
-    """UTF-8 without a declaration of another encoding."""
-    return re.sub(r"^<\?xml[^>]{0,200}\?>", "", text).encode("utf-8", "replace")

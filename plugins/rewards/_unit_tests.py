@@ -22,6 +22,7 @@ from evr1_plugins.rewards import _reporting
 
 FORMS = 'made of tests: \'assert CALL == LITERAL\', {"call": ..., "expected": ...} or {"input": ..., "output": ...}'
 MOST = 100  # tests of a record
+MOST_LATE = 3  # inputs that reach the time limit; the tests after these fail unseen, or one answer could take minutes
 DEEPEST = 20  # containers within containers of a value
 
 
@@ -102,9 +103,11 @@ def num_passed(source: str, tests: Sequence[Test], sandbox: Sandbox) -> int:
     """How many tests a program passes. All calls share one run; each input has its own. Raises NotConfinedError."""
     calls = [test for test in tests if test.call]
     passed = sum(_holds(test, told) for test, told in zip(calls, _values(source, calls, sandbox), strict=False))
+    late = 0
     for test in tests:
-        if not test.call:
+        if not test.call and late < MOST_LATE:
             run = sandbox.run(source, test.input)
+            late += run.status == "time"
             passed += run.status == "ok" and _lines(run.stdout) == _lines(test.output)
     return passed
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from evr1_core.api import ConfigError, sandbox
+from evr1_core.api import ConfigError, _syscalls, sandbox
 from evr1_core.api.sandbox import SCRIPT, NotConfinedError, Sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
@@ -283,10 +284,12 @@ def test_as_a_user_without_privileges() -> None:
     task = {
         **{"mode": "user", "source": "import os; print(os.getuid(), os.path.exists('/etc/passwd'))", "stdin": "", "seconds": 20},
         **{"memory": 2**29, "processes": 8, "open_files": 64, "file_size": 2**20, "folder_size": 2**20},
-        **{"python": os.path.realpath(python), "prefix": "/usr"},
+        **{"python": os.path.realpath(python), "prefix": "/usr", "filter": _syscalls.program(os.uname().machine).hex()},
     }
+    read, write = os.pipe()
     done = subprocess.run(
-        [python, "-I", "-S", "-c", "import sys; exec(sys.argv[2])", "1", SCRIPT.read_text("utf-8")],
+        [python, "-I", "-S", "-c", "import sys; exec(sys.argv[2])", str(write), SCRIPT.read_text("utf-8")],
+        pass_fds=(write,),
         input=json.dumps(task).encode(),
         capture_output=True,
         user=1234,
@@ -297,4 +300,135 @@ def test_as_a_user_without_privileges() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.decode() == '65534 False\n{"code": 0}'
+    os.close(write)
+    with os.fdopen(read) as report:
+        assert (done.stdout.decode(), report.read()) == ("65534 False\n", '{"code": 0}')
+
+
+def test_a_program_cannot_say_how_it_ended() -> None:
+    source = """
+import os
+for descriptor in range(3, 64):
+    try:
+        os.write(descriptor, b'{"code": 0}')
+    except OSError:
+        pass
+os._exit(7)
+"""
+    assert BOX.run(source).status == "error"
+    assert BOX.run(source.replace("os._exit(7)", "os._exit(0)")).status == "ok"
+
+
+def test_memory_that_no_process_holds_is_denied() -> None:
+    source = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def error(result):
+    return 0 if result >= 0 else ctypes.get_errno()
+print(error(libc.shmget(0, 1 << 20, 0o1600)), error(libc.mq_open(b"/q", 0o102, 0o600, None)), error(libc.msgget(0, 0o1600)))
+try:
+    os.memfd_create("memory")
+except OSError as failed:
+    print(failed.errno)
+"""
+    assert printed(source).split() == ["1"] * 4
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "libc.unshare(0x10000000)",
+        "libc.ptrace(0, 0, 0, 0)",
+        "libc.mount(b'none', b'/tmp', b'tmpfs', 0, None)",
+        "libc.chroot(b'/tmp')",
+        "libc.syscall(425, 1, ctypes.create_string_buffer(120))",  # io_uring_setup
+        "libc.syscall(clone, 0x10000000 | 17, 0, 0, 0, 0)",  # into a new user namespace
+        "libc.personality(0x40000)",
+    ],
+)
+def test_denied_calls(call: str) -> None:
+    source = f"""
+import ctypes, os, platform
+libc = ctypes.CDLL(None, use_errno=True)
+clone = {{"x86_64": 56, "aarch64": 220}}[platform.machine()]
+result = {call}
+print(result, ctypes.get_errno())
+"""
+    assert printed(source) == "-1 1"
+
+
+def test_threads_and_children_still_work() -> None:
+    source = """
+import os, subprocess, sys, threading
+thread = threading.Thread(target=print, args=("thread",))
+thread.start()
+thread.join()
+child = os.fork()
+if child == 0:
+    os._exit(3)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert printed(source).split() == ["thread", "3"]
+
+
+def test_the_filter_allows_what_it_does_not_name() -> None:
+    for machine in ("x86_64", "aarch64"):
+        for number in range(500):
+            expected = _syscalls.ERROR | (_syscalls.NOT_THERE if number == _syscalls.CLONE3 else _syscalls.PERMISSION)
+            refused = number in _syscalls.denied(machine) or number == _syscalls.CLONE3
+            assert filtered(machine, number) == (expected if refused else _syscalls.ALLOW)
+        clone = _syscalls.CLONE[machine]
+        assert filtered(machine, clone, 17) == _syscalls.ALLOW
+        assert filtered(machine, clone, 0x10000000 | 17) == _syscalls.ERROR | _syscalls.PERMISSION
+    assert filtered("x86_64", 0x40000000 + 29) == _syscalls.KILL
+    assert filtered("x86_64", 29, machine=0x40000003) == _syscalls.KILL  # 32-bit calls have other numbers
+
+
+def filtered(name: str, number: int, argument: int = 0, machine: int | None = None) -> int:
+    """What the filter says to a call, by a small interpreter of its instructions."""
+    code = _syscalls.program(name)
+    words = {_syscalls.NUMBER: number, _syscalls.MACHINE: machine or _syscalls.MACHINES[name], _syscalls.FIRST_ARGUMENT: argument}
+    value = position = 0
+    while True:
+        kind, yes, no, constant = struct.unpack_from("=HBBI", code, 8 * position)
+        position += 1
+        if kind == _syscalls.LOAD:
+            value = words[constant]
+        elif kind == _syscalls.RETURN:
+            return int(constant)
+        else:
+            tests = {_syscalls.EQUAL: value == constant, _syscalls.ANY_BIT: value & constant, _syscalls.AT_LEAST: value >= constant}
+            position += yes if tests[kind] else no
+
+
+@pytest.mark.parametrize("how", ["user", "root"])
+def test_a_program_ends_with_its_owner(how: str) -> None:
+    if how == "root" and os.geteuid() != 0:
+        pytest.skip("needs root")
+    source = (
+        "from evr1_core.api.sandbox import Sandbox\n"
+        f"Sandbox(seconds=60.0)._run('import time\\nwhile True: time.sleep(0.01)', '', {how!r})\n"
+    )
+    owner = subprocess.Popen([sys.executable, "-c", source])
+    deadline = time.monotonic() + 20
+    while not (started := offspring(owner.pid)) or len(started) < 3:  # launcher, first process, program
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    owner.kill()
+    owner.wait()
+    while any(Path(f"/proc/{process}").exists() for process in started):
+        assert time.monotonic() < deadline + 10, "the program outlived its owner"
+        time.sleep(0.05)
+
+
+def offspring(process: int) -> list[int]:
+    """Children, and theirs."""
+    found: list[int] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if parent == process:
+            found += [int(folder.name), *offspring(int(folder.name))]
+    return found

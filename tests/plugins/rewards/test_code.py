@@ -99,6 +99,7 @@ def test_words_count_and_are_not_drawn() -> None:
         "<svg>" + "<g>" * 150 + "</g>" * 150 + "</svg>",
         "<svg>" + "<g/>" * 20_000 + "</svg>",
         "\x00<svg/>",
+        f'<?xml version="1.0" encoding="utf-7"{" " * 300}?>+ADw-svg/+AD4-',  # where another encoding could hide entities
         "<svg>\ud83d</svg",
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evr1_core.api import BadGoldError, Sample, sandbox
-from evr1_core.api.sandbox import NotConfinedError, Sandbox
+from evr1_core.api.sandbox import NotConfinedError, Run, Sandbox
 from evr1_plugins.rewards._unit_tests import num_passed, read_tests
 
 BOX = Sandbox(seconds=20.0)
@@ -79,6 +79,19 @@ def test_cheats_earn_nothing(source: str) -> None:
 def test_one_that_hangs_keeps_what_it_passed() -> None:
     source = "def f(x):\n    while x > 1: pass\n    return 2"
     assert passed(source, ["assert f(1) == 2", "assert f(2) == 4"], Sandbox(seconds=2.0)) == 1
+
+
+def test_many_inputs_that_hang_do_not_take_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = []
+
+    def late(self: Sandbox, source: str, stdin: str = "") -> Run:
+        ran.append(stdin)
+        return Run(status="ok" if stdin == "1" else "time", stdout="1\n", stderr="")
+
+    monkeypatch.setattr(Sandbox, "run", late)
+    tests = [{"input": str(number), "output": "1"} for number in (1, 2, 3, 4, 1, 1)]
+    assert passed("", tests) == 1
+    assert ran == ["1", "2", "3", "4"]
 
 
 def test_tells_a_call_from_the_programs_own_main() -> None:
