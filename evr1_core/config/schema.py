@@ -277,6 +277,7 @@ class ShardingConfig:
 class ValConfig:
     every: int = setting(0, "validate each so many steps, and at the end; 0: only at the end", NOT_NEGATIVE)
     before: bool = setting(True, "validate before the first step")
+    n: int = setting(1, "responses to each record: one is greedy; several are sampled as in training, and give pass@k", POSITIVE)
     max_samples: int = setting(0, "first so many validation records; 0: all", NOT_NEGATIVE)
 
 
@@ -316,6 +317,6 @@ class RunConfig:
     train: TrainConfig = setting(TrainConfig, "optimisation")
     lora: LoraConfig = setting(LoraConfig, "low-rank adapters")
     sharding: ShardingConfig = setting(ShardingConfig, "several processes")
-    val: ValConfig = setting(ValConfig, "validation, greedy")
+    val: ValConfig = setting(ValConfig, "validation")
     log: LogConfig = setting(LogConfig, "metrics and dumps")
     plugins: PluginsConfig = setting(PluginsConfig, "listeners")

@@ -6,7 +6,7 @@ from evr1_core.api import ConfigError
 from evr1_core.config.schema import RunConfig
 from evr1_core.registry.hooks import load_hooks
 from evr1_core.train import session
-from evr1_core.train.validate import Validation, validate
+from evr1_core.train.validate import Validation, val_sampling, validate
 
 
 def evaluate(config: RunConfig) -> Validation:
@@ -26,7 +26,7 @@ def evaluate(config: RunConfig) -> Validation:
     session.set_threads(config)
     try:
         engine.run(engine.engine.start(config.model.path, family, processor, session.load_model(config, family)))
-        result: Validation = engine.run(validate(engine.engine, encoder, scorer, records.val, config.rollout.max_response_tokens))
+        result: Validation = engine.run(validate(engine.engine, encoder, scorer, records.val, val_sampling(config)))
     finally:
         engine.close()
     return result

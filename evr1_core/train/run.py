@@ -25,7 +25,7 @@ from evr1_core.train.dump import response_rows
 from evr1_core.train.loop import Models, Trainer
 from evr1_core.train.policy import Policy
 from evr1_core.train.reference import Reference
-from evr1_core.train.validate import validate
+from evr1_core.train.validate import val_sampling, validate
 
 MODEL = "model"  # folder, in the run folder, that the next run can name as model.path
 
@@ -146,8 +146,8 @@ def _heed(alarms: Alarms, trainer: Trainer, metrics: dict[str, float], config: R
 def _validate(
     engine: session.EngineRunner, trainer: Trainer, samples: Sequence[Sample], folder: Path, step: int
 ) -> dict[str, float]:
-    limit = trainer.config.rollout.max_response_tokens
-    result = engine.run(validate(engine.engine, trainer.encoder, trainer.scorer, samples, limit))
+    sampling = val_sampling(trainer.config)
+    result = engine.run(validate(engine.engine, trainer.encoder, trainer.scorer, samples, sampling))
     path = folder / "validation" / f"step-{step}.jsonl"
     path.parent.mkdir(exist_ok=True)
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in result.rows))
