@@ -91,7 +91,7 @@ def learning(demo: Path, folder: Path, names: Sequence[str], steps: int) -> dict
     base = merged(common(demo, folder, "multiple choice"), FIXED)
     rows = [row | {"has_offline_trajectory": True} for row in rows_of(demo / "data" / "train.jsonl", "multiple choice")]
     base["data"]["train"] = [written(rows, folder / "train.jsonl")]
-    base["train"] |= {"steps": steps, "schedule": "constant", "warmup_steps": 5}
+    base["train"] |= {"steps": steps, "schedule": "constant", "warmup_steps": 5, "lr": 2e-4}  # slow enough to tell them apart
     base["val"] = {"every": EVERY, "before": True}
     table = {}
     for name in names:

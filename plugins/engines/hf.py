@@ -9,8 +9,9 @@ import torch
 from attrs import define, field, validators
 from torch import Tensor, nn
 
-from evr1_core.api import ModelError, ModelFamily, Request, Rollout, RolloutEngine
-from evr1_plugins.engines._decoding import Decoding, Forked, Shared, prefill
+from evr1_core.api import ModelFamily, Request, Rollout, RolloutEngine
+from evr1_plugins.engines._decoding import Decoding, decoding
+from evr1_plugins.engines._prefill import prefill
 from evr1_plugins.engines._sampling import Draws, end_ids, log_probabilities
 
 
@@ -25,6 +26,9 @@ class HuggingFaceEngine(RolloutEngine):
     api = 1
 
     prompts_per_batch: int = field(default=32, validator=validators.gt(0), metadata={"help": "prompts decoded together"})
+    prefill_tokens: int = field(
+        default=16384, validator=validators.gt(0), metadata={"help": "tokens of prompts computed in one pass, padding included"}
+    )
     _module: Any = field(default=None, init=False)
     _shared: bool = field(default=False, init=False)
     _family: Any = field(default=None, init=False)
@@ -57,33 +61,27 @@ class HuggingFaceEngine(RolloutEngine):
     def _decode(self, requests: Sequence[Request]) -> list[list[Rollout]]:
         encoded = [self._family.encode(self._processor, request.text, request.clips) for request in requests]
         draws = Draws([request.sampling for request in requests])
-        prompts = prefill(self._family, self._module, encoded, _new_cache(self._module))
-        way = Shared if self._family.shared_prefix else Forked
-        state: Decoding = way(prompts, draws.rows_per_request)
-        hidden = prompts.hidden.repeat_interleave(torch.tensor(draws.rows_per_request, device=prompts.hidden.device), dim=0)
         eos = end_ids(self._module, self._processor.tokenizer)
-        banned = sorted(self._family.banned_ids(self._processor))
-        head = self._family.head(self._module)
-        alive = torch.arange(draws.num_rows, device=hidden.device)
-        for step in range(draws.max_tokens):
-            logprobs = log_probabilities(head(hidden), draws.temperatures[alive.cpu()].to(hidden.device), banned)
-            tokens = draws.take(step, alive, logprobs)
-            ended = torch.isin(tokens, torch.tensor(eos, device=tokens.device)) | (
-                draws.limits[alive.cpu()].to(tokens.device) <= step + 1
-            )
-            if bool(ended.all()):
-                break
-            if bool(ended.any()):
-                state.keep(~ended)
-                alive, tokens = alive[~ended], tokens[~ended]
-            hidden = state.step(self._family, self._module, tokens)
+        prompts = prefill(self._family, self._module, encoded, self.prefill_tokens)
+        with decoding(self._module, prompts, draws.rows_per_request) as state:
+            self._write(draws, prompts.hidden, state, eos)
         return draws.rollouts(self._processor.tokenizer, eos)
 
-
-def _new_cache(module: nn.Module) -> Any:
-    from transformers import DynamicCache
-
-    config: Any = module.config
-    if not hasattr(config, "get_text_config"):
-        raise ModelError(f"{type(module).__name__} is not a Transformers model")
-    return DynamicCache(config=config.get_text_config())
+    def _write(self, draws: Draws, prompts: Tensor, state: Decoding, eos: Sequence[int]) -> None:
+        device = prompts.device
+        hidden = prompts.repeat_interleave(torch.tensor(draws.rows_per_request, device=device), dim=0)
+        banned = sorted(self._family.banned_ids(self._processor))
+        head = self._family.head(self._module)
+        ends, limits, temperatures = (x.to(device) for x in (torch.tensor(eos), draws.limits, draws.temperatures))
+        alive = torch.arange(draws.num_rows, device=device)
+        for step in range(draws.max_tokens):
+            logprobs = log_probabilities(head(hidden), temperatures[alive], banned)
+            tokens = draws.take(step, alive, logprobs)
+            going = ~torch.isin(tokens, ends) & (limits[alive] > step + 1)
+            left = int(going.sum())
+            if left == 0:
+                break
+            if left < len(alive):
+                state.keep(going)
+                alive, tokens = alive[going], tokens[going]
+            hidden = state.step(self._family, self._module, tokens)

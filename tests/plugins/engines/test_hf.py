@@ -87,7 +87,7 @@ def test_a_prompt_is_computed_once_for_all_its_responses(monkeypatch):
     generate([request("video", n=8, max_tokens=3, temperature=1.0, seed=0)])
     assert vision == [1]
     assert shapes[0] == (1, prompt_of("video").num_tokens)
-    assert all(shape == (1, 8) for shape in shapes[1:])
+    assert all(shape == (8, 1) for shape in shapes[1:])
 
 
 def test_greedy_is_what_transformers_generates():
