@@ -39,15 +39,20 @@ class DataError(ProblemsError):
     """Records cannot be used; ``problems`` name file, line and reason."""
 
 
+SHOWN = 200  # characters of a gold answer in a message
+
+
 class BadGoldError(Evr1Error):
     """The gold answer of a record does not parse. A data error: never a reward of 0."""
 
     def __init__(self, sample: object, expected: str) -> None:
         uid = getattr(sample, "uid", sample)
         origin = getattr(sample, "origin", "")
-        answer = getattr(sample, "answer", None)
-        place = f"{origin}: " if origin else ""
-        super().__init__(f"{place}record {uid!r}: the gold answer {answer!r} is not {expected}")
+        task = getattr(sample, "task", "")
+        answer = repr(getattr(sample, "answer", None))
+        place, kind = f"{origin}: " if origin else "", f" ({task})" if task else ""
+        shown = answer if len(answer) <= SHOWN else f"{answer[:SHOWN]}..."
+        super().__init__(f"{place}record {uid!r}{kind}: the gold answer {shown} is not {expected}")
 
 
 class MediaError(Evr1Error):

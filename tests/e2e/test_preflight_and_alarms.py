@@ -46,7 +46,8 @@ def _start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_a_bad_gold_stops_the_run_before_the_first_step(start, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert start([row(1), row(2, "C"), row(3, "maybe A"), row(4)]) == 2
     printed = capsys.readouterr().err
-    assert "train.jsonl:2: record 'q2': the gold answer 'C' is not a letter or the text of one of its 2 options" in printed
+    problem = "the gold answer 'C' is not a letter or the text of one of its 2 options"
+    assert f"train.jsonl:2: record 'q2' (multiple choice): {problem}" in printed
     assert "train.jsonl:3: record 'q3'" in printed
     assert "q1" not in printed
     assert "q4" not in printed

@@ -23,5 +23,5 @@ def test_errors_survive_the_way_between_processes(error):
 
 def test_messages_say_what_and_where():
     assert str(ERRORS[0]) == "run.yaml:1: a\nrun.yaml:2: b"
-    assert str(ERRORS[1]) == "testing: record 'testing/ocr': the gold answer 'x' is not a number"
+    assert str(ERRORS[1]) == "testing: record 'testing/ocr' (ocr): the gold answer 'x' is not a number"
     assert str(ERRORS[2]) == "a.mp4: there is no such file"

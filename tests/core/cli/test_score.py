@@ -120,7 +120,7 @@ def test_configuration_file(score, tmp_path: Path) -> None:
     ("row", "message"),
     [
         ({**ROWS[0], "kind": "poetry"}, "rows.jsonl:1: record 'm1': no chosen reward serves problem type 'poetry'"),
-        ({**ROWS[0], "ground_truth": "C"}, "rows.jsonl:1: record 'm1': the gold answer 'C' is not a letter"),
+        ({**ROWS[0], "ground_truth": "C"}, "rows.jsonl:1: record 'm1' (multiple choice): the gold answer 'C' is not a letter"),
         ({**ROWS[0], "response": None}, "rows.jsonl:1: `response` is missing"),
     ],
 )
