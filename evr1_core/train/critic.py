@@ -14,12 +14,12 @@ from evr1_core.api.tensors import explained_variance, value_loss
 from evr1_core.config.schema import RunConfig
 from evr1_core.rollout.groups import Group
 from evr1_core.train.hybrid import HybridModel
+from evr1_core.train.memory import checkpoint_activations
 from evr1_core.train.metrics import Sums, spread
 from evr1_core.train.optim import Optimizer
 from evr1_core.train.passes import Passes
 from evr1_core.train.prefix import PackedGroups
 from evr1_core.train.ranks import ALONE, Ranks
-from evr1_core.train.shard import shard
 
 
 class ValueModel(HybridModel):
@@ -47,10 +47,10 @@ class Critic(Passes):
     ) -> None:
         super().__init__(module, family, processor, config, ranks)
         self._clip = config.critic.clip
+        if config.train.gradient_checkpointing:
+            checkpoint_activations(module)
         self.model = ValueModel(module, family, banned=self.banned)
-        if ranks.size > 1:
-            shard(self.model, ranks, next(module.parameters()).dtype, cpu_offload=config.sharding.cpu_offload)
-        self.optimizer = Optimizer(self.model, evolve(config.train, lr=config.critic.lr), total_updates)
+        self.optimizer = Optimizer(self.model, evolve(config.train, lr=config.critic.lr), total_updates, self.place(config))
 
     def update(self, groups: Sequence[Group], values: Tensor, returns: Tensor, mask: Tensor) -> dict[str, float]:
         """One optimiser step towards ``returns``; ``values`` are those from before the step's updates. All ``[B, T]``."""

@@ -14,9 +14,10 @@ from evr1_core.config.schema import RunConfig
 from evr1_core.rollout.groups import Group
 from evr1_core.train.balance import by_budget
 from evr1_core.train.hybrid import HybridModel, filler
+from evr1_core.train.memory import Masters, lower
 from evr1_core.train.prefix import pack, separate
 from evr1_core.train.ranks import Ranks
-from evr1_core.train.shard import is_sharded, reshard
+from evr1_core.train.shard import is_sharded, reshard, shard
 
 
 @frozen(kw_only=True, eq=False)
@@ -53,6 +54,17 @@ class Passes:
         self._share = config.train.share_prefix and family.shared_prefix
         self.banned = sorted(family.banned_ids(processor))
         self._filler = filler(self.banned)
+
+    def place(self, config: RunConfig) -> Masters | None:
+        """Puts a model that is going to be trained in shards, and in the type that it computes in; returns the copies for the
+        optimiser, where they are not the parameters themselves."""
+        low = torch.bfloat16 if config.model.dtype == "bfloat16" else None
+        if self.ranks.size == 1:
+            return Masters(self.model, low) if low else None
+        dtype = low or next(self.module.parameters()).dtype
+        lower(self.model, dtype, trained=False)
+        shard(self.model, self.ranks, dtype, cpu_offload=config.sharding.cpu_offload)
+        return None
 
     @property
     def device(self) -> torch.device:

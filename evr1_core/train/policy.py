@@ -16,14 +16,14 @@ from evr1_core.config.schema import RunConfig
 from evr1_core.rollout.groups import Group
 from evr1_core.train.adapters import FOLDER, adapter_state, add_adapters, merged_parameters, save_adapters
 from evr1_core.train.hybrid import HybridModel
-from evr1_core.train.memory import Masters, checkpoint_activations, lower
+from evr1_core.train.memory import checkpoint_activations
 from evr1_core.train.metrics import Sums
 from evr1_core.train.mismatch import Mismatch
 from evr1_core.train.optim import Optimizer
 from evr1_core.train.passes import Agreed, Part, Passes
 from evr1_core.train.prefix import response_mask
 from evr1_core.train.ranks import ALONE, Ranks
-from evr1_core.train.shard import is_sharded, shard
+from evr1_core.train.shard import is_sharded
 
 
 @frozen(kw_only=True, eq=False)
@@ -62,16 +62,7 @@ class Policy(Passes):
         if config.train.gradient_checkpointing:
             checkpoint_activations(module)
         self.model = HybridModel(module, family, temperature=config.rollout.temperature, banned=self.banned)
-        self.optimizer = Optimizer(self.model, config.train, total_updates, self._put(config))
-
-    def _put(self, config: RunConfig) -> Masters | None:
-        """Puts the model in shards, or in its type; float64, which tests use, stays."""
-        low = self._dtype
-        if self.ranks.size > 1:
-            dtype = low or next(self.module.parameters()).dtype
-            lower(self.module, dtype, trained=False)
-            shard(self.model, self.ranks, dtype, cpu_offload=config.sharding.cpu_offload)
-        return Masters(self.module, low) if low and self.ranks.size == 1 else None
+        self.optimizer = Optimizer(self.model, config.train, total_updates, self.place(config))
 
     def logprobs(self, groups: Sequence[Group]) -> Tensor:
         """float32 ``[B, T]`` without gradient, in the order of the groups' responses; 0 on padding."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from attrs import evolve
 
 from evr1_core.api import Algorithm, DataError, Evr1Error, ModelFamily, Sample, Tracker
 from evr1_core.config.manifest import write_manifest
@@ -24,18 +27,32 @@ from evr1_core.train.critic import Critic
 from evr1_core.train.dump import response_rows
 from evr1_core.train.loop import Models, Trainer
 from evr1_core.train.policy import Policy
+from evr1_core.train.ranks import Ranks, join, leave
 from evr1_core.train.reference import Reference
+from evr1_core.train.split import Work, split_hooks
 from evr1_core.train.validate import val_sampling, validate
 
 MODEL = "model"  # folder, in the run folder, that the next run can name as model.path
 
 
 def run(config: RunConfig) -> Path:
-    """Trains, and returns the run folder. Raises Evr1Error for bad input, before anything is written where that can be told."""
+    """Trains, and returns the run folder. Raises Evr1Error for bad input, before anything is written where that can be told.
+
+    Each of the processes that torchrun starts calls it and does its part; one of them writes and reports.
+    """
+    ranks = join(config.sharding.timeout)
+    try:
+        output = ranks.led(lambda: config.output)  # one folder, also where its name was made from the time
+        return _run(evolve(config, output=output), ranks)
+    finally:
+        leave(ranks)
+
+
+def _run(config: RunConfig, ranks: Ranks) -> Path:
     folder = Path(config.output)
     if (folder / MODEL).exists():
         raise Evr1Error(f"output: {folder} holds a finished run; choose another folder")
-    hooks = load_hooks(config.plugins.strict)
+    hooks = split_hooks(load_hooks(config.plugins.strict), ranks)
     records = session.read_records(config, hooks)
     if not records.train:
         raise DataError(["data.train: no sample is left to train on"])
@@ -48,7 +65,8 @@ def run(config: RunConfig) -> Path:
         notes += session.check_golds(config, [*records.train, *records.val], scorer, family)
     _need_trajectories(records.train, algorithm)
     clips = session.build_cache(config, family)
-    records, left_out, counts = session.leave_out_bad_media(records, clips, config.data)
+    with ranks.one_first():
+        records, left_out, counts = session.leave_out_bad_media(records, clips, config.data)
     notes += left_out
     encoder = session.build_encoder(config, family, processor, clips)
     records, too_long, more = session.leave_out_long_prompts(records, encoder, config.rollout)
@@ -57,34 +75,40 @@ def run(config: RunConfig) -> Path:
     notes += too_long
     counts |= more
     engine = session.build_engine(config)
-    trackers = [_tracker(choice.name, choice.options) for choice in config.log.trackers]
+    trackers = [_tracker(choice.name, choice.options) for choice in config.log.trackers] if ranks.leads else []
     sampler = EpochSampler(len(records.train), config.train.prompts_per_step, seed=config.train.seed, shuffle=config.data.shuffle)
     steps = config.train.steps or max(1, config.train.epochs * len(records.train) // config.train.prompts_per_step)
     session.set_threads(config)
-    module = session.load_model(config, family)
-    policy = Policy(module, family, processor, config, total_updates=steps * _updates_per_step(config))
+    updates = steps * _updates_per_step(config)
+    module = session.load_model(config, family, dtype="float32")
+    policy = Policy(module, family, processor, config, total_updates=updates, ranks=ranks)
+    models = _models(config, algorithm, family, processor, updates, ranks)
+    work = Work(encoder=encoder, engine=engine.engine, scorer=scorer, policy=policy, models=models).split(ranks)
     mixer = Mixer(
         config=config.mix,
         tokenizer=processor.tokenizer,
         eos_ids=_eos_ids(module, processor),
         banned_ids=family.banned_ids(processor),
         max_tokens=config.rollout.max_response_tokens,
-        scorer=scorer,
+        scorer=work.scorer,
     )
     trainer = Trainer(
         config=config,
         algorithm=algorithm,
-        policy=policy,
-        engine=engine.engine,
-        encoder=encoder,
-        scorer=scorer,
+        policy=work.policy,
+        engine=work.engine,
+        encoder=work.encoder,
+        scorer=work.scorer,
         mixer=mixer,
         hooks=hooks,
-        models=_models(config, algorithm, family, processor, steps),
+        models=work.models,
     )
-    folder.mkdir(parents=True, exist_ok=True)
-    write_manifest(folder, config, notes, hooks.names)
-    engine.run(engine.engine.start(config.model.path, family, processor, module))
+    if ranks.leads:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_manifest(folder, config, notes, hooks.names)
+    engine.run(work.engine.start(config.model.path, family, processor, module if ranks.size == 1 else None))
+    if ranks.size > 1:
+        engine.run(work.engine.load_weights(policy.weights()))  # an adapter may have made them differ from the checkpoint's
     with _reported(hooks, trackers, engine, config, folder, steps):
         _train(config, folder, trainer, engine, sampler, records, steps, trackers, counts)
     return folder
@@ -122,7 +146,9 @@ def _train(
                     tracker.rows(step, "responses", rows)
             _heed(alarms, trainer, metrics, config)
     finally:
-        _save(trainer, folder)  # also after Ctrl-C or an alarm: what was learned is kept
+        error = sys.exc_info()[1]  # what one process alone has met leaves it without the shards of the others
+        if trainer.policy.ranks.size == 1 or error is None or isinstance(error, Evr1Error):
+            _save(trainer, folder)  # also after Ctrl-C or an alarm: what was learned is kept
     trainer.hooks.call("evr1_checkpoint_saved", step=steps, folder=folder / MODEL)
 
 
@@ -147,10 +173,11 @@ def _validate(
     engine: session.EngineRunner, trainer: Trainer, samples: Sequence[Sample], folder: Path, step: int
 ) -> dict[str, float]:
     sampling = val_sampling(trainer.config)
-    result = engine.run(validate(engine.engine, trainer.encoder, trainer.scorer, samples, sampling))
-    path = folder / "validation" / f"step-{step}.jsonl"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in result.rows))
+    result = engine.run(validate(trainer.engine, trainer.encoder, trainer.scorer, samples, sampling))
+    if trainer.policy.ranks.leads:
+        path = folder / "validation" / f"step-{step}.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in result.rows))
     metrics: dict[str, float] = result.metrics
     return metrics
 
@@ -158,9 +185,12 @@ def _validate(
 def _save(trainer: Trainer, folder: Path) -> None:
     """Writes the model under a temporary name first: a folder named ``model`` is whole."""
     temporary = folder / f"{MODEL}.tmp"
-    shutil.rmtree(temporary, ignore_errors=True)
+    leads = trainer.policy.ranks.leads
+    if leads:
+        shutil.rmtree(temporary, ignore_errors=True)
     trainer.policy.save(temporary)
-    temporary.rename(folder / MODEL)
+    if leads:
+        temporary.rename(folder / MODEL)
 
 
 @contextmanager
@@ -210,15 +240,15 @@ def _need_trajectories(samples: Sequence[Sample], algorithm: Algorithm) -> None:
         raise DataError(["data.train: no record has a stored trajectory, which this algorithm learns from"])
 
 
-def _models(config: RunConfig, algorithm: Algorithm, family: ModelFamily, processor: Any, steps: int) -> Models:
+def _models(config: RunConfig, algorithm: Algorithm, family: ModelFamily, processor: Any, updates: int, ranks: Ranks) -> Models:
     """Reference model and critic, where settings or algorithm ask for them."""
     models = Models()
     if config.kl.place != "off":
         module = session.load_model(config, family, config.kl.reference)
-        models.reference = Reference(module, family, processor, config)
+        models.reference = Reference(module, family, processor, config, ranks)
     if "critic" in algorithm.needs:
-        module = session.load_model(config, family, config.critic.path)
-        models.critic = Critic(module, family, processor, config, total_updates=steps * _updates_per_step(config))
+        module = session.load_model(config, family, config.critic.path, dtype="float32")
+        models.critic = Critic(module, family, processor, config, total_updates=updates, ranks=ranks)
     return models
 
 

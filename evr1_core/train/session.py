@@ -152,11 +152,12 @@ def load_processor(folder: str) -> Any:
     return processor
 
 
-def load_model(config: RunConfig, family: ModelFamily, folder: str = "") -> Any:
-    """The module of a checkpoint, ``model.path`` unless another is named. Raises ModelError when its weights cannot be read."""
+def load_model(config: RunConfig, family: ModelFamily, folder: str = "", *, dtype: str = "") -> Any:
+    """The module of a checkpoint, ``model.path`` unless another is named, in ``dtype`` or that of the settings. Raises ModelError
+    when its weights cannot be read."""
     folder = folder or config.model.path
     try:
-        return family.load(folder, dtype=config.model.dtype)
+        return family.load(folder, dtype=dtype or config.model.dtype)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise ModelError(f"the model in {folder} cannot be loaded: {error}") from error
 
