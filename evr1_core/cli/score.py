@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -128,13 +127,11 @@ def _check_out(path: Path, source: Path) -> None:
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Writes a JSONL file at once: a reader sees the old file or the whole new one. Raises DataError."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    from evr1_core.data.whole import replacing
+
     try:
-        with partial.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        with replacing(path) as partial, partial.open("w", encoding="utf-8", errors="backslashreplace") as file:
             for row in rows:
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
-        os.replace(partial, path)
     except OSError as error:
         raise DataError([f"--out: {path} cannot be written: {error.strerror}"]) from error
-    finally:
-        partial.unlink(missing_ok=True)
