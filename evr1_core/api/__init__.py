@@ -1,6 +1,7 @@
 """The names that plugins may import. Tensor helpers live in :mod:`evr1_core.api.tensors`, which imports torch."""
 
 from evr1_core.api.algorithms import Advantages, Algorithm, LossBatch, LossResult, ScoreBatch
+from evr1_core.api.benchmarks import Benchmark, BenchmarkPaths, EvalItem, PromptStyle, Row, ScoredRow, Scores, Skipped
 from evr1_core.api.clips import BoxSpace, Clip, PatchGrid, VideoMetadata
 from evr1_core.api.engines import Request, Rollout, RolloutEngine, Sampling
 from evr1_core.api.errors import (
@@ -9,6 +10,7 @@ from evr1_core.api.errors import (
     ClashError,
     ConfigError,
     DataError,
+    EngineError,
     Evr1Error,
     HookError,
     MediaError,
@@ -17,7 +19,9 @@ from evr1_core.api.errors import (
     PluginError,
     PluginLoadError,
     ProblemsError,
+    UnclearVerdictError,
     UnknownPluginError,
+    WeightsLostError,
 )
 from evr1_core.api.hooks import hookimpl, hookspec
 from evr1_core.api.models import Encoded, EngineInput, ModelBatch, ModelFamily, VisionFeatures
@@ -36,6 +40,8 @@ __all__ = [
     "Advantages",
     "Algorithm",
     "BadGoldError",
+    "Benchmark",
+    "BenchmarkPaths",
     "BoxSpace",
     "CacheError",
     "ClashError",
@@ -43,7 +49,9 @@ __all__ = [
     "ConfigError",
     "DataError",
     "Encoded",
+    "EngineError",
     "EngineInput",
+    "EvalItem",
     "Evr1Error",
     "HookError",
     "Kind",
@@ -60,19 +68,26 @@ __all__ = [
     "PluginLoadError",
     "ProblemsError",
     "Prompt",
+    "PromptStyle",
     "Request",
     "Reward",
     "RewardInput",
     "RewardResult",
     "Rollout",
     "RolloutEngine",
+    "Row",
     "Sample",
     "Sampling",
     "ScoreBatch",
+    "ScoredRow",
+    "Scores",
+    "Skipped",
     "Tracker",
+    "UnclearVerdictError",
     "UnknownPluginError",
     "VideoMetadata",
     "VisionFeatures",
+    "WeightsLostError",
     "hookimpl",
     "hookspec",
 ]

@@ -75,6 +75,14 @@ class ModelError(Evr1Error):
     """A model folder, processor or forward input does not fit."""
 
 
+class EngineError(Evr1Error):
+    """A rollout engine cannot be started, has died, or has other weights than the policy."""
+
+
+class WeightsLostError(EngineError):
+    """The engine has died and was started anew, with the weights of the checkpoint: it needs the policy's before it is asked again."""
+
+
 class PluginError(Evr1Error):
     """A plugin cannot be found, loaded or built."""
 
@@ -106,3 +114,7 @@ class HookError(PluginError):
 
 class NotJudgedError(Evr1Error):
     """A judge gave no usable verdict after its retries: the response is not judged, which is not the same as wrong."""
+
+
+class UnclearVerdictError(NotJudgedError):
+    """A judge replied, twice, and neither reply held a verdict."""

@@ -9,11 +9,11 @@ from typing import Any
 from attrs import evolve
 
 from evr1_core.api.errors import DataError
+from evr1_core.api.files import Row, read_rows
 from evr1_core.api.samples import Sample
 from evr1_core.config.schema import DataConfig, KeysConfig
 from evr1_core.data import fields
 from evr1_core.data.fields import BadRowError
-from evr1_core.data.files import Row, read_rows
 from evr1_core.data.media import FileCheck, in_order, read_media, with_placeholders
 from evr1_core.data.tasks import canonical
 

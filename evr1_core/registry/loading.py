@@ -22,12 +22,17 @@ from evr1_core.registry.catalog import Catalog, PluginRef, normalised
 
 BASES: Mapping[str, type] = {
     "rewards": api.Reward,
+    "benchmarks": api.Benchmark,
     "models": api.ModelFamily,
     "algorithms": api.Algorithm,
     "engines": api.RolloutEngine,
     "trackers": api.Tracker,
 }
-DECLARED: Mapping[str, tuple[str, ...]] = {"rewards": ("tasks",), "models": ("model_types", "grid", "box_kind")}
+DECLARED: Mapping[str, tuple[str, ...]] = {
+    "rewards": ("tasks",),
+    "benchmarks": ("id", "title", "size"),
+    "models": ("model_types", "grid", "box_kind"),
+}
 _FILE = re.compile(r"(?P<path>.+\.py):(?P<attribute>\w+)")
 
 

@@ -7,40 +7,8 @@ import time
 from collections.abc import Iterator, Sequence
 
 from evr1_core.api import Reward, RewardInput, RewardResult, Sample
+from evr1_core.testing.hostile import GARBLED, HUGE_ANSWERS, SECONDS
 from evr1_core.testing.samples import SAMPLES
-
-SECONDS = 2.0  # for one response of 100 kB; twice what is promised, for busy machines
-HUGE = 100_000
-GARBLED = (
-    "",
-    " \n\t ",
-    "\x00\x01\ufffd",
-    "\ud83d",
-    "{[(<",
-    "nan",
-    "-inf",
-    "1e999999",
-    '{"time": [null, {}]}',
-    '{"boxes": {"1": ["a"]}}',
-    "[[[[",
-    "<answer>",
-    "</think></answer>",
-    "\\boxed{",
-    "\\frac{1}{",
-    "A or B or C",
-    "\u0661\u0662",
-    "\u202e\u0915\u094d\u0937 \U0001f469\u200d\U0001f680",
-)
-HUGE_ANSWERS = (
-    "a" * HUGE,
-    "B " * (HUGE // 2),
-    "9" * HUGE,
-    "[" * HUGE,
-    "(" * HUGE,
-    "{" * HUGE,
-    "<a>" * (HUGE // 3),
-    "1, " * (HUGE // 3),
-)
 
 
 def check_reward(reward: Reward, samples: Sequence[Sample] | None = None) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from evr1_core.api import BenchmarkPaths, DataError
 from evr1_core.registry.catalog import Catalog
 from evr1_core.registry.hooks import load_listener
 from evr1_core.registry.loading import load_class, options_of
@@ -37,6 +38,18 @@ def test_rewards(ref):
         check_reward(reward, samples=known)
     finally:
         reward.close()
+
+
+@pytest.mark.parametrize("ref", of("benchmarks"))
+def test_benchmarks(ref, tmp_path):
+    """What needs no records; tests of the plugin's own call check_benchmark with some."""
+    benchmark = load_class(ref)()
+    assert benchmark.id == ref.name
+    assert benchmark.size > 0
+    assert benchmark.metrics
+    assert benchmark.files(BenchmarkPaths(folder=tmp_path / ref.name)) == ()
+    with pytest.raises(DataError, match=f"{ref.name}: there are no annotations"):
+        list(benchmark.load(BenchmarkPaths(folder=tmp_path / ref.name)))
 
 
 @pytest.mark.parametrize("ref", of("algorithms"))

@@ -15,7 +15,14 @@ LIGHT = [
     path
     for path in [*CORE, *PLUGINS]
     if path.relative_to(ROOT).parts[:2]
-    in {("evr1_core", "api"), ("evr1_core", "registry"), ("evr1_core", "config"), ("evr1_core", "cli"), ("plugins", "rewards")}
+    in {
+        ("evr1_core", "api"),
+        ("evr1_core", "registry"),
+        ("evr1_core", "config"),
+        ("evr1_core", "cli"),
+        ("plugins", "rewards"),
+        ("plugins", "benchmarks"),
+    }
     or path.relative_to(ROOT).parts[1] in ("_torchvision.py", "__init__.py", "__main__.py")
 ]
 

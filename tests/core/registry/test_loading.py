@@ -64,9 +64,9 @@ def test_a_disabled_distribution_is_refused(install, monkeypatch):
         load_class(Catalog.scan().find("rewards", "shout"))
 
 
-def test_benchmarks_have_no_interface_yet(install):
+def test_a_reward_under_the_name_of_a_benchmark_is_refused(install):
     install("broken")
-    with pytest.raises(PluginLoadError, match=r"benchmarks have no interface in evr1 0\.1\.0"):
+    with pytest.raises(PluginLoadError, match=r"FailsToBuild is not a subclass of evr1_core\.api\.Benchmark"):
         load_class(Catalog.scan().find("benchmarks", "too_early"))
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from evr1_core.api.errors import DataError, Evr1Error
 
 Row = tuple[int, str, Any]  # number in the file from 0, file:line, content
+Reader = Callable[[Path], tuple[list[Row], list[str]]]
+JSON_LINES = (".jsonl", ".ndjson")
 
 
 def read_rows(path: Path) -> tuple[list[Row], list[str]]:
@@ -17,7 +20,18 @@ def read_rows(path: Path) -> tuple[list[Row], list[str]]:
 
     Raises DataError for a file of which nothing can be read.
     """
-    readers = {".json": _json, ".jsonl": _jsonl, ".ndjson": _jsonl, ".parquet": _parquet}
+    return _read(path, {".json": _json, **dict.fromkeys(JSON_LINES, _jsonl), ".parquet": _parquet})
+
+
+def read_tables(path: Path) -> tuple[list[Row], list[str]]:
+    """Like :func:`read_rows`, also of .csv and .tsv files, whose values are texts, and of a JSON file that holds one object: its
+    rows are pairs (key, value).
+    """
+    separated = dict.fromkeys((".csv", ".tsv"), _separated)
+    return _read(path, {".json": _json_or_object, **dict.fromkeys(JSON_LINES, _jsonl), ".parquet": _parquet, **separated})
+
+
+def _read(path: Path, readers: Mapping[str, Reader]) -> tuple[list[Row], list[str]]:
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise DataError([f"{path}: unknown kind of file; known: {', '.join(readers)}"])
@@ -33,7 +47,8 @@ def read_rows(path: Path) -> tuple[list[Row], list[str]]:
     return rows, problems
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """The text of a file, lines ended by a line feed. Raises DataError for one that is no UTF-8."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -43,7 +58,7 @@ def _text(path: Path) -> str:
 def _jsonl(path: Path) -> tuple[list[Row], list[str]]:
     rows: list[Row] = []
     problems: list[str] = []
-    for line, text in enumerate(_text(path).split("\n"), start=1):
+    for line, text in enumerate(text_of(path).split("\n"), start=1):
         if not text.strip():
             continue
         try:
@@ -57,7 +72,7 @@ def _json(path: Path) -> tuple[list[Row], list[str]]:
     """The elements of one array, each with the line it begins at."""
     rows: list[Row] = []
     try:
-        for line, value in _elements(_text(path)):
+        for line, _, value in elements(text_of(path)):
             rows.append((len(rows), f"{path}:{line}", value))
     except json.JSONDecodeError as error:
         return rows, [f"{path}:{error.lineno}: no valid JSON ({error.msg}); what follows was not read"]
@@ -66,7 +81,28 @@ def _json(path: Path) -> tuple[list[Row], list[str]]:
     return rows, []
 
 
-def _elements(text: str) -> Iterator[tuple[int, Any]]:
+def _json_or_object(path: Path) -> tuple[list[Row], list[str]]:
+    text = text_of(path)
+    if not text.lstrip().startswith("{"):
+        return _json(path)
+    try:
+        pairs = json.loads(text).items()
+    except json.JSONDecodeError as error:
+        raise DataError([f"{path}:{error.lineno}: no valid JSON ({error.msg})"]) from error
+    return [(number, f"{path}: {key!r}", (key, value)) for number, (key, value) in enumerate(pairs)], []
+
+
+def _separated(path: Path) -> tuple[list[Row], list[str]]:
+    reader = csv.DictReader(text_of(path).splitlines(keepends=True), delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
+    try:
+        return [(number, f"{path}:{reader.line_num}", row) for number, row in enumerate(reader)], []
+    except csv.Error as error:
+        raise DataError([f"{path}:{reader.line_num}: cannot be read ({error})"]) from error
+
+
+def elements(text: str) -> Iterator[tuple[int, str, Any]]:
+    """Line, text and value of each element of an array. Raises JSONDecodeError where it ends, and ValueError for a number of
+    thousands of digits."""
     decoder = json.JSONDecoder()
     position, line, counted = _skip(text, 0), 1, 0
     if text[position : position + 1] != "[":
@@ -75,9 +111,9 @@ def _elements(text: str) -> Iterator[tuple[int, Any]]:
     position = _skip(text, position + 1)
     while text[position : position + 1] != "]":
         line, counted = line + text.count("\n", counted, position), position
-        value, position = decoder.raw_decode(text, position)
-        yield line, value
-        position = _skip(text, position)
+        value, end = decoder.raw_decode(text, position)
+        yield line, text[position:end], value
+        position = _skip(text, end)
         if text[position : position + 1] == ",":
             position = _skip(text, position + 1)
             if text[position : position + 1] == "]":
@@ -101,7 +137,8 @@ def _parquet(path: Path) -> tuple[list[Row], list[str]]:
     except ImportError as error:
         raise Evr1Error(f"{path}: reading Parquet needs pyarrow: pip install 'evr1[parquet]'") from error
     try:
-        rows = parquet.read_table(path).to_pylist()
+        with parquet.ParquetFile(path) as file:  # read_table would make columns of folder names such as `split=train`
+            rows = file.read().to_pylist()
     except ArrowException as error:
         raise DataError([f"{path}: no valid Parquet ({error})"]) from error
     return [(number, f"{path}:row {number + 1}", row) for number, row in enumerate(rows)], []

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evr1_core.api import DataError, Evr1Error
-from evr1_core.data.files import read_rows
+from evr1_core.api.files import read_rows
 
 
 @pytest.fixture(autouse=True)
