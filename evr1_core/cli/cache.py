@@ -6,20 +6,18 @@ import argparse
 import os
 import re
 import sys
-import time
 from collections import Counter
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evr1_core.cli._progress import tracked
+
 if TYPE_CHECKING:
     from evr1_core.api import PatchGrid, VideoMetadata
-    from evr1_core.cache.build import Built
     from evr1_core.config.schema import RunConfig
 
 PICTURES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
-LINE_EVERY = 30.0  # seconds
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -74,7 +72,7 @@ def _build(args: argparse.Namespace, config: RunConfig) -> int:
         threads=0 if args.workers == 1 else 1,  # the processes share the cores
     )
     try:
-        results = list(_tracked(build(cache, media, args.workers), len(media)))
+        results = list(tracked(build(cache, media, args.workers), len(media), doing="decoding", unit="files"))
     finally:
         decoders.close()
     failures = [each.error for each in results if each.error is not None]
@@ -88,31 +86,6 @@ def _build(args: argparse.Namespace, config: RunConfig) -> int:
         kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(error.kind for error in failures).most_common())
         raise DataError([*sorted(str(error) for error in failures), f"{len(failures)} files cannot be used: {kinds}"])
     return 0
-
-
-def _tracked(results: Iterator[Built], total: int) -> Iterator[Built]:
-    """The same, with a bar that shows rate and time left; a log gets a line now and then."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    rate = TextColumn("{task.fields[rate]}")
-    columns = (TextColumn("decoding"), BarColumn(), MofNCompleteColumn(), rate, TimeElapsedColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        task = progress.add_task("", total=total, rate="")
-        started = said = time.monotonic()
-        for done, result in enumerate(results, 1):
-            now = time.monotonic()
-            speed = done / max(now - started, 1e-9)
-            progress.update(task, advance=1, rate=f"{speed:.1f} files/s")
-            if not console.is_terminal and now - said > LINE_EVERY:
-                print(
-                    f"{done} of {total}, {speed:.1f} files/s, {(total - done) / speed / 60:.0f} min left",
-                    file=sys.stderr,
-                    flush=True,
-                )
-                said = now
-            yield result
 
 
 def _plan(args: argparse.Namespace, config: RunConfig) -> int:

@@ -15,6 +15,7 @@ from evr1_core.api.errors import Evr1Error
 COMMANDS = (  # name and help; the module is evr1_core.cli.<name>
     ("run", "train a policy"),
     ("score", "score stored responses with the reward plugins"),
+    ("filter", "find the records that a model can learn from"),
     ("data", "check data files"),
     ("cache", "decode videos into the frame cache, and look after it"),
     ("plugins", "list plugins, check them, show one"),

@@ -17,10 +17,10 @@ from evr1_core.config.sources import Loaded, resolved
 Finding = tuple[str, str]  # dotted key, what is wrong
 
 
-def check(loaded: Loaded, *, files: bool = True) -> RunConfig:
+def check(loaded: Loaded, *, files: bool = True, trains: bool = True) -> RunConfig:
     """The settings, once nothing keeps a run from starting. Raises ConfigError with everything that does.
 
-    ``files`` False leaves out what must exist on disk.
+    ``files`` False leaves out what must exist on disk; ``trains`` False what only training needs: algorithm, data, run folder.
     """
     config = loaded.config
     problems = [problem.text for problem in loaded.problems]
@@ -28,10 +28,12 @@ def check(loaded: Loaded, *, files: bool = True) -> RunConfig:
     plugins = built(loaded, broken)
     problems += plugins.problems
     found = [
-        *_missing(config, plugins.algorithm),
+        *_missing(config, plugins.algorithm, trains),
         *_contradictions(config),
-        *_for_algorithm(config, plugins.algorithm, plugins.instance),
+        *(_for_algorithm(config, plugins.algorithm, plugins.instance) if trains else ()),
     ]
+    if files and trains:
+        found += _files_of_training(config)
     if files:
         found += _files(config)
     for key, reason in found:
@@ -43,12 +45,13 @@ def check(loaded: Loaded, *, files: bool = True) -> RunConfig:
     return config
 
 
-def _missing(config: RunConfig, algorithm: type[Algorithm] | None) -> Iterator[Finding]:
+def _missing(config: RunConfig, algorithm: type[Algorithm] | None, trains: bool) -> Iterator[Finding]:
+    unrewarded = trains and algorithm is not None and not algorithm.rollouts and not config.data.val
     needed = {
-        "algorithm": (config.algorithm.name, "--algo"),
+        "algorithm": (config.algorithm.name or not trains, "--algo"),
         "model.path": (config.model.path, "--model"),
-        "data.train": (config.data.train, "--train"),
-        "rewards": (config.rewards or (algorithm is not None and not algorithm.rollouts and not config.data.val), "--rewards"),
+        "data.train": (config.data.train or not trains, "--train"),
+        "rewards": (config.rewards or unrewarded, "--rewards"),
     }
     for key, (value, flag) in needed.items():
         if not value:
@@ -122,10 +125,6 @@ def _without_rollouts(config: RunConfig) -> Iterator[Finding]:
 
 
 def _files(config: RunConfig) -> Iterator[Finding]:
-    for key, files in (("data.train", config.data.train), ("data.val", config.data.val)):
-        for number, file in enumerate(files):
-            if not Path(file).is_file():
-                yield f"{key}.{index(number)}", f"there is no file {file}"
     for key, folder in (("data.media_root", config.data.media_root), ("data.templates", config.data.templates)):
         if folder and not Path(folder).is_dir():
             yield key, f"there is no folder {folder}"
@@ -134,6 +133,13 @@ def _files(config: RunConfig) -> Iterator[Finding]:
     path = Path(config.model.path)
     if config.model.path and not (path / "config.json").is_file():
         yield "model.path", f"{path} is no checkpoint folder (config.json is missing); nothing is downloaded"
+
+
+def _files_of_training(config: RunConfig) -> Iterator[Finding]:
+    for key, files in (("data.train", config.data.train), ("data.val", config.data.val)):
+        for number, file in enumerate(files):
+            if not Path(file).is_file():
+                yield f"{key}.{index(number)}", f"there is no file {file}"
     output = Path(config.output)
     if config.output and (output / "model").exists():
         yield "output", f"{output} holds a finished run; choose another folder"

@@ -24,7 +24,7 @@ def manifest(config: RunConfig, notes: Sequence[str] = (), listeners: Sequence[s
     """Versions of packages, of every plugin that the settings name and of the listeners, and what was noted at the start."""
     return {
         "packages": _packages(),
-        "plugins": [_plugin(choice) for choice in chosen(config)],
+        "plugins": [plugin_record(choice) for choice in chosen(config)],
         "listeners": list(listeners),
         "notes": list(notes),
     }
@@ -51,7 +51,8 @@ def _packages() -> dict[str, str]:
     return found
 
 
-def _plugin(choice: Choice) -> dict[str, str]:
+def plugin_record(choice: Choice) -> dict[str, str]:
+    """Which plugin a setting means: distribution and version, or the hash of its file."""
     ref = resolve(choice.group, choice.name)
     found = {"group": choice.group, "name": choice.name, "distribution": ref.dist, "version": ref.version, "target": ref.target}
     if not ref.dist:  # a file has no version: its content says which one it was

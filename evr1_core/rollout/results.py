@@ -73,8 +73,12 @@ def table(results: Sequence[Result]) -> list[str]:
     for result in results:
         by_type.setdefault(result.row.kind, []).append(result)
     head = ("type", "rows", "accuracy", "format", "parsed", "not judged")
-    cells = [head, *(_line(kind, group) for kind, group in sorted(by_type.items()))]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+    return aligned([head, *(_line(kind, group) for kind, group in sorted(by_type.items()))])
+
+
+def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table: first column to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [
         "  ".join(
             cell.ljust(width) if column == 0 else cell.rjust(width)

@@ -57,10 +57,13 @@ def read_records(config: RunConfig, hooks: Hooks) -> Records:
             problems += error.problems
     if problems:
         raise DataError(problems)
-    for split, samples in found.items():
-        for dropped in hooks.call("evr1_drop_samples", samples=samples, split=split):
-            found[split] = [sample for sample in found[split] if sample.uid not in dropped]
-    return Records(train=found["train"], val=found["val"])
+    return Records(train=without_dropped(found["train"], "train", hooks), val=without_dropped(found["val"], "val", hooks))
+
+
+def without_dropped(samples: list[Sample], split: str, hooks: Hooks) -> list[Sample]:
+    """The samples of a split that no listener drops."""
+    dropped = set().union(*hooks.call("evr1_drop_samples", samples=samples, split=split))
+    return [sample for sample in samples if sample.uid not in dropped]
 
 
 def build_scorer(config: RunConfig, opens_thinking: bool) -> Scorer:
