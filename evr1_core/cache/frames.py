@@ -162,7 +162,7 @@ class FrameCache:
 
     def _order(self, do: Do, media: Media, key: str, *, folder: Path | None = None) -> Order:
         name = os.path.relpath(media.path, self._root) if self._root else media.path
-        placed = str(folder) if folder else ""
+        placed = os.path.abspath(folder) if folder else ""  # the decoders may have another working directory
         return Order(
             do=do,
             media=media,

@@ -95,8 +95,8 @@ def sampled(out: str) -> int:
 
 
 def test_records_in_between_are_kept(start: Start) -> None:
-    status, out, _ = start("x.jsonl")
-    assert status == 0
+    status, out, err = start("x.jsonl")
+    assert status == 0, err
     rates = read("x.rates.jsonl")
     assert [each["uid"] for each in rates] == [f"x:{number}" for number in range(10)]
     assert {each["k"] for each in rates} == {8}
@@ -176,7 +176,7 @@ def test_records_by_type_and_what_failed(start: Start, tmp_path: Path) -> None:
     skip = ("data.on_bad_media=skip", "data.max_bad_media=0.3", "rollout.max_prompt_tokens=300", "rollout.on_long_prompt=skip")
     words = ["x.jsonl", *(word for text in skip for word in ("--set", text))]
     status, out, err = start(*words)
-    assert status == 0
+    assert status == 0, err
     assert [line.split()[:6] for line in out.splitlines()[1:4]] == [
         ["coin", "2", "1", "0", "0", "1"],
         ["dice", "3", "1", "0", "0", "2"],
