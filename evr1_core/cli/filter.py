@@ -123,8 +123,8 @@ def _check_files(data: Path, out: Path, rates: Path) -> None:
     if out.suffix.lower() != data.suffix.lower():
         problems.append(f"--out: the kept rows stay as they are, so {out} must end in {data.suffix}")
     for flag, path in (("--out", out), ("--rates", rates)):
-        if path.is_dir() or not path.parent.is_dir():
-            problems.append(f"{flag}: {path} is a folder, or its folder does not exist")
+        if (path.exists() and not path.is_file()) or not path.parent.is_dir():
+            problems.append(f"{flag}: {path} is no file, or its folder does not exist")
     same = {"--out": out, "--rates": rates}
     problems += [f"{flag}: {path} is the file that is read" for flag, path in same.items() if _same(path, data)]
     if _same(out, rates):

@@ -56,7 +56,7 @@ class PassRates:
 
     def __enter__(self) -> PassRates:
         try:
-            self._file = self.path.open("a+b")
+            self._file = self.path.open("a+b", buffering=0)  # so that closing has nothing left to write, and to fail with
         except OSError as error:
             raise self._unwritable(error) from error
         try:
@@ -77,10 +77,10 @@ class PassRates:
 
     def add(self, rows: Sequence[PassRate]) -> None:
         """Appends rows; they are on the disk when this returns."""
-        text = "".join(json.dumps(self._as_row(row), ensure_ascii=False) + "\n" for row in rows)
+        rest = memoryview("".join(json.dumps(self._as_row(row), ensure_ascii=False) + "\n" for row in rows).encode("utf-8"))
         try:
-            self._file.write(text.encode("utf-8"))
-            self._file.flush()
+            while rest:
+                rest = rest[self._file.write(rest) :]
             os.fsync(self._file.fileno())
         except OSError as error:
             raise self._unwritable(error) from error
