@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from evr1_core.api import Rollout, Sampling
 
 
-def end_ids(module: nn.Module, tokenizer: Any) -> list[int]:
+def end_ids(generation_config: Any, tokenizer: Any) -> list[int]:
     """All ids that end a response: the model's list, or the tokenizer's one."""
-    config: Any = module.generation_config
-    named = config.eos_token_id if config.eos_token_id is not None else tokenizer.eos_token_id
+    named = generation_config.eos_token_id if generation_config.eos_token_id is not None else tokenizer.eos_token_id
     return list(named) if isinstance(named, list | tuple) else [named]
 
 
@@ -74,10 +73,11 @@ class Draws:
     def rollouts(self, tokenizer: Any, eos: Sequence[int]) -> list[list[Rollout]]:
         """The finished responses, by request. The text leaves the end token out."""
         rows = iter(zip(self.tokens, self.logprobs, strict=True))
-        return [[_rollout(tokenizer, eos, *next(rows)) for _ in range(n)] for n in self.rows_per_request]
+        return [[rollout(tokenizer, eos, *next(rows)) for _ in range(n)] for n in self.rows_per_request]
 
 
-def _rollout(tokenizer: Any, eos: Sequence[int], tokens: list[int], logprobs: list[float]) -> Rollout:
+def rollout(tokenizer: Any, eos: Sequence[int], tokens: list[int], logprobs: list[float]) -> Rollout:
+    """A finished response. The text leaves the end token out."""
     ended = tokens[-1] in eos
     text = tokenizer.decode(tokens[:-1] if ended else tokens, skip_special_tokens=False)
     return Rollout(text=text, token_ids=tuple(tokens), logprobs=tuple(logprobs), finish="stop" if ended else "length")

@@ -61,7 +61,7 @@ class HuggingFaceEngine(RolloutEngine):
     def _decode(self, requests: Sequence[Request]) -> list[list[Rollout]]:
         encoded = [self._family.encode(self._processor, request.text, request.clips) for request in requests]
         draws = Draws([request.sampling for request in requests])
-        eos = end_ids(self._module, self._processor.tokenizer)
+        eos = end_ids(self._module.generation_config, self._processor.tokenizer)
         prompts = prefill(self._family, self._module, encoded, self.prefill_tokens)
         with decoding(self._module, prompts, draws.rows_per_request) as state:
             self._write(draws, prompts.hidden, state, eos)
