@@ -28,8 +28,8 @@ def differs(accuracies: Sequence[float | None], low: float | None = None, high: 
 class DynamicFilter(Generic[Key]):
     """Collects groups whose accuracies differ until there are ``target`` of them (arXiv:2503.14476).
 
-    Call ``add`` with each generated batch until ``done``. ``max_tries``: batches at most; 0: no limit. Accuracies are unshaped: a
-    group of wrong answers that differ in format or length alone teaches that alone.
+    Call ``add`` with each generated batch until ``done``. ``max_tries``: batches at most; 0 or less: no limit. Accuracies are
+    unshaped: a group of wrong answers that differ in format or length alone teaches that alone.
     """
 
     target: int
@@ -75,15 +75,21 @@ class DynamicFilter(Generic[Key]):
         """Groups that differ and are thrown away: at the next step they would be stale."""
         return max(0, len(self._differing) - self.target)
 
+    @property
+    def candidates(self) -> list[Key]:
+        """``kept``, filled up to ``target`` with the first of the others: whatever batches come, no group beside these will be
+        chosen."""
+        return [*self.kept, *self._others[: self.target - len(self.kept)]]
+
     def chosen(self) -> list[Key]:
-        """``kept``, filled up to ``target`` with the first of the others, whose advantages are 0. Raises Evr1Error when none
-        differs."""
+        """``candidates``, once no more batches come. The advantages of those that are not ``kept`` must be 0. Raises Evr1Error when
+        no group differs."""
         if not self._differing:
             raise Evr1Error(
                 f"dynamic sampling: none of {self.seen} groups in {self.tries} batches has responses of different accuracy; "
                 "the task is too easy or too hard for the model, or rollout.n is too small (`evr1 filter` finds usable records)"
             )
-        return [*self.kept, *self._others[: self.target - len(self.kept)]]
+        return self.candidates
 
 
 def pass_rate(accuracies: Sequence[float], threshold: float = 0.5) -> float:

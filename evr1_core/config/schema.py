@@ -177,7 +177,7 @@ class FilterConfig:
     dynamic: bool = setting(False, "train only on groups whose accuracies differ, and sample on until there are enough")
     low: float | None = setting(None, "dynamic: only groups whose mean accuracy is above this", SHARE)
     high: float | None = setting(None, "dynamic: only groups whose mean accuracy is below this", SHARE)
-    max_tries: int = setting(20, "dynamic: batches of prompts sampled for one step at most; 0: no limit", NOT_NEGATIVE)
+    max_tries: int = setting(20, "dynamic: batches of prompts sampled for one step at most; 0 or less: no limit")
 
 
 @frozen(kw_only=True)

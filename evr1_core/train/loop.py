@@ -104,7 +104,7 @@ class Trainer:
             batch, more_metrics = await self._completed(number, batch, groups, logprobs, timers)
             metrics |= more_metrics | score_metrics(batch)
             with timers.phase("adv"):
-                credit = self.algorithm.advantages(batch)
+                credit = self._only_kept(self.algorithm.advantages(batch), batch, found)
                 trained = self._trained(number, batch, groups)
             metrics |= advantage_metrics(credit.values, batch.mask)
             if self.models.critic is not None:
@@ -128,15 +128,21 @@ class Trainer:
         search: DynamicFilter[int] = DynamicFilter(
             target=len(samples), max_tries=settings.max_tries, low=settings.low, high=settings.high
         )
-        seen = Mixed(groups=[], scores=[])
+        keys: list[int] = []
+        seen: list[list[Scored]] = []
+        held = Mixed(groups=[], scores=[])
         while not search.done:
             if search.tries:
                 samples = more()
             mixed = await self._sampled(f"{number}:{search.tries}" if search.tries else f"{number}", samples, timers)
-            first = len(seen.groups)
-            search.add([(first + place, [score.accuracy for score in row]) for place, row in enumerate(mixed.scores)])
-            seen = seen.joined(mixed)
-        return Found(mixed=seen.only(search.chosen()), metrics=group_metrics(seen.scores) | filter_metrics(search))
+            fresh = range(len(seen), len(seen) + len(mixed.scores))
+            search.add([(key, [score.accuracy for score in row]) for key, row in zip(fresh, mixed.scores, strict=True)])
+            seen += mixed.scores
+            place = {key: number for number, key in enumerate([*keys, *fresh])}
+            keys = search.candidates
+            held = held.joined(mixed).only([place[key] for key in keys])  # the patches of all that were seen would not fit
+        search.chosen()
+        return Found(mixed=held, metrics=group_metrics(seen) | filter_metrics(search), num_kept=len(search.kept))
 
     async def _sampled(self, key: str, samples: Sequence[Sample], timers: Timers) -> Mixed:
         with timers.phase("prompts"):
@@ -188,6 +194,14 @@ class Trainer:
             metrics["critic/greedy_score/mean"] = sum(totals) / len(totals)
             batch = evolve(batch, greedy_rewards=torch.tensor(totals, dtype=torch.float64)[batch.group_ids])
         return batch, metrics
+
+    @staticmethod
+    def _only_kept(credit: Advantages, batch: ScoreBatch, found: Found) -> Advantages:
+        """Advantage 0 for groups that fill the batch up: of their responses, equally accurate, format and length alone would be
+        taught."""
+        if found.num_kept is None:
+            return credit
+        return evolve(credit, values=credit.values * (batch.group_ids < found.num_kept).unsqueeze(1))
 
     def _trained(self, number: int, batch: ScoreBatch, groups: Sequence[Group]) -> Tensor:
         """bool ``[B]``: rows that the algorithm, the settings and the listeners let through."""
@@ -261,10 +275,12 @@ class Trainer:
 
 @frozen(kw_only=True, eq=False)
 class Found:
-    """Groups to train on; ``metrics`` of all that were sampled for them."""
+    """Groups to train on; ``metrics`` of all that were sampled for them. ``num_kept``: so many, the first, passed the filter, and
+    the others only fill the batch up; None: nothing was filtered."""
 
     mixed: Mixed
     metrics: dict[str, float]
+    num_kept: int | None = None
 
 
 @frozen(kw_only=True, eq=False)

@@ -32,6 +32,23 @@ def test_too_few_groups_are_topped_up_with_the_first_others():
     assert (found.kept, found.chosen(), found.surplus) == (["b"], ["b", "a", "c"], 0)
 
 
+def test_no_later_batch_brings_back_what_is_no_candidate():
+    """Against a filter that remembers everything, over random batches."""
+    import random
+
+    for seed in range(200):
+        draw = random.Random(seed)
+        found = DynamicFilter[int](target=draw.randint(1, 4), max_tries=5)
+        held, keys = set(), iter(range(1000))
+        while not found.done:
+            batch = [(next(keys), [0, draw.choice((0, 0, 1))]) for _ in range(found.target)]
+            found.add(batch)
+            held = {key for key, _ in batch} | held
+            held &= set(found.candidates)
+            assert held == set(found.candidates)
+        assert len(found.candidates) == found.target
+
+
 def test_nothing_to_learn_from_is_an_error():
     found = DynamicFilter[str](target=1, max_tries=1)
     found.add([("a", [1, 1])])
@@ -39,9 +56,10 @@ def test_nothing_to_learn_from_is_an_error():
         found.chosen()
 
 
-def test_no_limit():
+@pytest.mark.parametrize("tries", [0, -1])
+def test_no_limit(tries):
     with pytest.warns(UserWarning, match="a step goes on for ever"):
-        found = DynamicFilter[str](target=1, max_tries=0)
+        found = DynamicFilter[str](target=1, max_tries=tries)
     for _ in range(50):
         found.add([("a", [1, 1])])
     assert not found.done

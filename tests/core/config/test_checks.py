@@ -141,7 +141,7 @@ def test_plugins_and_their_options_have_lines_of_their_own():
         "run.yaml:21: train.lr: must be a number; is 'x'",
         "run.yaml:5: unknown key algorithm.options.clip_hihg; did you mean algorithm.options.clip_high?",
         "run.yaml:4: algorithm.options.clip_low: must be at least 0; is -1.0",
-        "run.yaml:13: rollout.engine: no engine 'vlm'",
+        "run.yaml:13: rollout.engine: no engine 'vlm'; did you mean 'vllm'?",
         "run.yaml:14: model.family: no model family 'qwen'; did you mean 'qwen3_5'?",
         "run.yaml:18: log.trackers[1].options.every: must be above 0; is 0",
         "run.yaml:19: log.trackers: no tracker 'wandbb'",

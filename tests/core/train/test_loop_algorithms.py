@@ -229,6 +229,32 @@ def test_dynamic_sampling_goes_on_until_accuracies_differ():
     assert metrics["critic/advantages/max"] > 0
 
 
+def test_groups_that_fill_the_batch_up_teach_nothing():
+    """The first of the others does: its responses are all wrong and differ in form alone, which would get unit variance."""
+
+    def texts(request, place):
+        if request.uid == "s0-2":
+            return f"<think>x</think><answer>{'A' if place == 0 else 'B'}</answer>"
+        return "<think>x</think><answer>B</answer>" if place == 0 else "B"
+
+    seen = []
+
+    def more():
+        seen.append(len(seen))
+        return [evolve(sample, uid=f"{sample.uid}-{len(seen) + 1}") for sample in samples(2)]
+
+    own = trainer(GRPO(), texts=texts, filter=FilterConfig(dynamic=True, max_tries=3))
+    update, works = own.policy.update, []
+    own.policy.update = lambda algorithm, work, *rest: works.append(work) or update(algorithm, work, *rest)
+    metrics = step(own, more=more)
+    assert [metrics[f"filter/{name}"] for name in ("tries", "seen", "kept", "surplus", "exhausted")] == [3, 6, 1, 0, 1]
+    assert [group.prompt.sample.uid for group in own.last_groups] == ["s0-2", "s0"]
+    kept, filler = works[0].advantages[:3], works[0].advantages[3:]
+    assert (kept.abs().sum(1) > 0).all()
+    assert not filler.any()
+    assert works[0].trained.all()  # they count in the denominators, as rows of advantage 0 do
+
+
 def test_a_budget_of_tokens_changes_no_number():
     by_groups, by_tokens = trainer(GRPO()), trainer(GRPO(), train={"tokens_per_batch": 120})
     results = [step(own, count=5) for own in (by_groups, by_tokens)]
