@@ -52,9 +52,19 @@ class Request:
 
 @define(kw_only=True)
 class RolloutEngine(ABC):
-    """Draws responses. A plugin is an attrs class; its fields are its options."""
+    """Draws responses. A plugin is an attrs class; its fields are its options.
+
+    ``in_process``: it computes in the caller's process with the module that it is given, so that :meth:`generate` takes the thread
+    until all requests are answered. Otherwise it may be called again while it works, and serves all calls together.
+    """
 
     api: ClassVar[int]
+    in_process: ClassVar[bool] = False
+
+    @property
+    def appetite(self) -> int:
+        """Requests that keep it busy: so many at a time and a few to follow."""
+        return 64
 
     @abstractmethod
     async def start(self, model_path: str, family: ModelFamily, processor: Any, module: nn.Module | None) -> None:

@@ -45,5 +45,10 @@ def evr1_checkpoint_saved(step: int, folder: Path) -> None:
 
 
 @hookspec
+def evr1_benchmark_scored(name: str, rows: Sequence[Mapping[str, Any]], summary: Mapping[str, Any]) -> None:
+    """A benchmark was evaluated: its rows without the responses, and its summary as in ``results.json``."""
+
+
+@hookspec
 def evr1_run_ended(error: BaseException | None) -> None:
     """The run is over; ``error`` is None when it ended as planned."""

@@ -14,6 +14,7 @@ from evr1_core.api.errors import Evr1Error
 
 COMMANDS = (  # name and help; the module is evr1_core.cli.<name>
     ("run", "train a policy"),
+    ("eval", "run benchmarks on a model"),
     ("score", "score stored responses with the reward plugins"),
     ("filter", "find the records that a model can learn from"),
     ("data", "check data files"),

@@ -23,7 +23,7 @@ PACKAGES = ("evr1", "torch", "torchvision", "transformers", "av", "vllm", "vllm-
 def manifest(config: RunConfig, notes: Sequence[str] = (), listeners: Sequence[str] = ()) -> dict[str, Any]:
     """Versions of packages, of every plugin that the settings name and of the listeners, and what was noted at the start."""
     return {
-        "packages": _packages(),
+        "packages": package_versions(),
         "plugins": [plugin_record(choice) for choice in chosen(config)],
         "listeners": list(listeners),
         "notes": list(notes),
@@ -41,7 +41,8 @@ def as_yaml(config: RunConfig) -> str:
     return yaml.safe_dump(resolved(config), sort_keys=False, allow_unicode=True)
 
 
-def _packages() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """Of the packages that matter, as far as they are installed."""
     found = {}
     for name in PACKAGES:
         try:

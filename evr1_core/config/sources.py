@@ -42,7 +42,16 @@ def load_config(file: Path | None, sets: Sequence[str], flags: Mapping[str, Any]
 
 def load(file: Path | None, sets: Sequence[str], flags: Mapping[str, Any]) -> Loaded:
     """As :func:`load_config`, with the problems returned. Raises ConfigError only for a file that cannot be read."""
-    source = _Sources()
+    source = gathered(RunConfig, file, sets, flags)
+    source.take_presets()
+    config, problems = build_partly(RunConfig, source.values, origins=source.origins)
+    return Loaded(config, source.origins, [*source.problems, *problems])
+
+
+def gathered(root: type[Any], file: Path | None, sets: Sequence[str], flags: Mapping[str, Any]) -> Sources:
+    """The values that file, ``--set`` and flags give for settings of the class ``root``, not yet converted or checked. Raises
+    ConfigError only for a file that cannot be read."""
+    source = Sources(root)
     if file is not None:
         source.values, source.origins, source.problems = read_yaml(file)
     for text in sets:
@@ -50,15 +59,14 @@ def load(file: Path | None, sets: Sequence[str], flags: Mapping[str, Any]) -> Lo
     for key, value in flags.items():
         if value is not None:
             source.flag(key, value)
-    source.take_presets()
-    config, problems = build_partly(RunConfig, source.values, origins=source.origins)
-    return Loaded(config, source.origins, [*source.problems, *problems])
+    return source
 
 
-class _Sources:
-    """The values so far, and where each comes from."""
+class Sources:
+    """The values so far, and where each comes from; ``root`` is the class that they are settings of."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: type[Any] = RunConfig) -> None:
+        self._root = root
         self.values: dict[str, Any] = {}
         self.origins: dict[KeyPath, str] = {}
         self.problems: list[Problem] = []
@@ -75,7 +83,7 @@ class _Sources:
         except (yaml.YAMLError, ValueError, RecursionError):
             self._problem(path, f"--set {key.strip()}: {raw!r} is no valid YAML; quotes may help")
             return
-        if _type_at(path) is str and not isinstance(value, str):
+        if _type_at(self._root, path) is str and not isinstance(value, str):
             value = raw.strip()  # such as an output called 2024-01-31
         self.put(path, value, f"--set {key.strip()}")
 
@@ -91,15 +99,15 @@ class _Sources:
         """Sets the value at a path, whatever short form its parents have."""
         place = self.values
         for number, parent in enumerate(path[:-1], start=1):
-            inner = _written_out(place.get(parent), _type_at(path[:number]))
+            inner = _written_out(place.get(parent), _type_at(self._root, path[:number]))
             if not isinstance(inner, dict):
                 self._problem(path, f"{origin}: {'.'.join(path[:number])} is {inner!r}, which has no settings of its own")
                 return
             place[parent] = inner
             place = inner
-        before = _written_out(place.get(path[-1]), _type_at(path))
+        before = _written_out(place.get(path[-1]), _type_at(self._root, path))
         if (
-            _type_at(path) is PluginChoice
+            _type_at(self._root, path) is PluginChoice
             and isinstance(value, str)
             and isinstance(before, dict)
             and before.get("name", value) == value
@@ -134,11 +142,11 @@ class _Sources:
         except Evr1Error as error:
             self._problem(("algorithm",), f"{origin}: {error}")
             return
-        under = _Sources()
+        under = Sources(self._root)
         for key, value in presets.items():
             under.put(_split_key(key), value, f"preset of {name}")
         self.origins |= {path: where for path, where in under.origins.items() if not _holds(self.values, path)}
-        self.values = _merge(under.values, self.values)
+        self.values = merged(under.values, self.values)
 
     def _problem(self, path: KeyPath, text: str) -> None:
         self.problems.append(Problem(path, text))
@@ -149,9 +157,9 @@ def _split_key(key: str) -> KeyPath:
     return tuple(re.split(r"\.(?!py:)", key))
 
 
-def _type_at(path: KeyPath) -> Any:
+def _type_at(root: Any, path: KeyPath) -> Any:
     """The declared type of a setting; None where there is none of that name."""
-    wanted: Any = RunConfig
+    wanted: Any = root
     for part in path:
         if attrs.has(wanted):
             wanted = get_type_hints(wanted).get(part)
@@ -187,12 +195,13 @@ def _holds(values: Any, path: KeyPath) -> bool:
     return True
 
 
-def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+def merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of both; where both have one, that of ``high``, mappings within mappings likewise."""
     out = dict(low)
     for key, value in high.items():
         under = out.get(key)
         if isinstance(under, dict) and (isinstance(value, Mapping) or value is None):
-            out[key] = _merge(under, value or {})
+            out[key] = merged(under, value or {})
         else:
             out[key] = value
     return out

@@ -24,6 +24,7 @@ class HuggingFaceEngine(RolloutEngine):
     """
 
     api = 1
+    in_process = True
 
     prompts_per_batch: int = field(default=32, validator=validators.gt(0), metadata={"help": "prompts decoded together"})
     prefill_tokens: int = field(
@@ -33,6 +34,10 @@ class HuggingFaceEngine(RolloutEngine):
     _shared: bool = field(default=False, init=False)
     _family: Any = field(default=None, init=False)
     _processor: Any = field(default=None, init=False)
+
+    @property
+    def appetite(self) -> int:
+        return self.prompts_per_batch
 
     async def start(self, model_path: str, family: ModelFamily, processor: Any, module: nn.Module | None) -> None:
         self._shared = module is not None
