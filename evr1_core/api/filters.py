@@ -102,11 +102,6 @@ def keeps(rate: float, low: float = 0.0, high: float = 1.0) -> bool:
     return low < rate < high
 
 
-def spread_chance(rate: float, n: int) -> float:
-    """Chance that ``n`` responses to a record of this pass rate differ, so that there is something to learn from them."""
-    return 1.0 - rate**n - (1.0 - rate) ** n
-
-
 def pass_at_k(num: int, correct: int, k: int) -> float:
     """Chance that one of ``k`` responses, drawn from ``num`` of which ``correct`` are right, is right (arXiv:2107.03374)."""
     if not 0 < k <= num:

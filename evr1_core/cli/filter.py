@@ -56,7 +56,10 @@ def run(args: argparse.Namespace) -> int:
     from evr1_core.config.checks import check
     from evr1_core.config.sources import load
 
-    data, out = args.data, args.out or args.data.with_name(f"{args.data.stem}.kept{args.data.suffix}")
+    data = args.data
+    if not data.is_file():
+        raise DataError([f"{data}: there is no such file"])
+    out = args.out or data.with_name(f"{data.stem}.kept{data.suffix}")
     rates = args.rates or data.with_name(f"{data.stem}.rates.jsonl")
     if args.low >= args.high:
         raise DataError([f"--low: must be below --high = {args.high:g}; is {args.low:g}"])
@@ -70,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         outcomes = work.outcomes()
         print("\n".join(work.notes), file=sys.stderr, end="\n" if work.notes else "")
         stored = f"{sampled} records sampled, pass rates in {rates}"
-        print("\n".join([*table(outcomes), *summary(outcomes, config.rollout.n, args.k, limits), stored]))
+        print("\n".join([*table(outcomes), *summary(outcomes, limits), stored]))
         kept = work.write(outcomes, out)
     print(f"{kept} of {len(outcomes)} records kept, in {out}")
     if not config.data.media_root and out.resolve().parent != data.resolve().parent and any(each.sample.media for each in outcomes):
@@ -96,24 +99,14 @@ def _line(name: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     return name, str(len(outcomes)), *(str(counts[column]) for column in COLUMNS), mean
 
 
-def summary(outcomes: Sequence[Outcome], n: int, k: int, limits: Limits) -> list[str]:
-    """What the pass rates mean: for groups of ``n`` in training, and how far they can be trusted."""
-    from evr1_core.api.filters import spread_chance
-
-    rated = [(outcome.rate, outcome.verdict) for outcome in outcomes if outcome.rate is not None]
-    rate = f"pass rate: share of {k} responses with accuracy {limits.threshold:g} or more"
-    lines = [f"{rate}; kept: {limits.low:g} < rate < {limits.high:g}"]
-    if rated:
-        everything, own = (
-            [spread_chance(rate, n) for rate, verdict in rated if all_ or verdict == "kept"] for all_ in (True, False)
-        )
-        of_kept = f", {sum(own) / len(own):.2f} of those of kept records" if own else ""
-        lines.append(f"of groups of {n} responses, {sum(everything) / len(everything):.2f} should differ{of_kept}")
+def summary(outcomes: Sequence[Outcome], limits: Limits) -> list[str]:
+    """What the pass rates are, and how many responses had no chance to pass."""
+    lines = [f"a response passes with accuracy {limits.threshold:g} or more; kept: {limits.low:g} < pass rate < {limits.high:g}"]
     measured = [outcome.measured for outcome in outcomes if outcome.measured is not None]
     truncated = sum(each.truncated for each in measured)
     if truncated:
         share = truncated / sum(len(each.accuracies) for each in measured)
-        lines.append(f"{share:.0%} of the responses were cut off at rollout.max_response_tokens")
+        lines.append(f"{share:.1%} of the responses were cut off at rollout.max_response_tokens")
     return lines
 
 

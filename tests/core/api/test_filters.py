@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evr1_core.api import Evr1Error
-from evr1_core.api.filters import DynamicFilter, differs, keeps, pass_at_k, pass_rate, spread_chance
+from evr1_core.api.filters import DynamicFilter, differs, keeps, pass_at_k, pass_rate
 
 
 @pytest.mark.parametrize(
@@ -71,18 +71,6 @@ def test_pass_rates():
     assert keeps(rate)
     assert not keeps(1.0)
     assert not keeps(0.3, low=0.3)
-
-
-def test_chance_that_a_group_differs():
-    """The numbers of the specification, and all 2^n outcomes of a smaller group."""
-    from itertools import product
-    from math import prod
-
-    assert spread_chance(0.125, 8) == pytest.approx(0.65639102, abs=1e-8)
-    assert spread_chance(0.875, 8) == pytest.approx(0.65639102, abs=1e-8)
-    assert spread_chance(0.5, 8) == pytest.approx(0.99218750, abs=1e-8)
-    outcomes = [each for each in product((True, False), repeat=3) if 0 < sum(each) < 3]
-    assert spread_chance(0.3, 3) == pytest.approx(sum(prod(0.3 if hit else 0.7 for hit in each) for each in outcomes))
 
 
 def test_best_of_k_by_counting():

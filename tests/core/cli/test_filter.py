@@ -110,12 +110,9 @@ def test_records_in_between_are_kept(start: Start) -> None:
     shares = [each["pass_rate"] for each in rates]
     counts = [len(kept), shares.count(1), shares.count(0), 0]
     assert out.splitlines()[1].split() == ["dice", "10", *map(str, counts), f"{sum(shares) / 10:.4f}"]
-    differ = [1 - share**8 - (1 - share) ** 8 for share in shares]
-    of_kept = sum(differ) / len(kept)  # those of the others are 0
-    assert f"of groups of 8 responses, {sum(differ) / 10:.2f} should differ, {of_kept:.2f} of those of kept records" in out
     cut_off = sum(each["truncated"] for each in rates) / 80
     assert cut_off > 0.5
-    assert f"{cut_off:.0%} of the responses were cut off at rollout.max_response_tokens" in out
+    assert f"{cut_off:.1%} of the responses were cut off at rollout.max_response_tokens" in out
     assert out.splitlines()[-2:] == [
         "10 records sampled, pass rates in x.rates.jsonl",
         f"{len(kept)} of 10 records kept, in x.kept.jsonl",
@@ -187,7 +184,10 @@ def test_records_by_type_and_what_failed(start: Start, tmp_path: Path) -> None:
     assert [each["uid"] for each in read("x.rates.jsonl")] == ["x:0", "x:1", "x:3"]
     assert read("x.rates.jsonl")[2]["pass_rate"] is None
     assert read("x.kept.jsonl") == rows[:2]
-    assert sampled(start(*words)[1]) == 1  # the judge may be back
+    Path("other").mkdir()
+    _, out, err = start(*words, "--out", "other/x.jsonl")
+    assert sampled(out) == 1  # the judge may be back
+    assert f"media paths are relative to {tmp_path}: set data.media_root to it" in err
 
 
 @pytest.mark.parametrize("ending", [".json", ".parquet"])
@@ -210,7 +210,8 @@ def test_other_kinds_of_files(start: Start, ending: str) -> None:
 
 
 BAD: list[tuple[list[str], str]] = [
-    (["none.jsonl"], "none.jsonl: cannot be read: No such file or directory"),
+    (["none.jsonl"], "none.jsonl: there is no such file"),
+    (["."], ".: there is no such file"),
     (["x.txt"], "x.txt: unknown kind of file"),
     (["x.jsonl", "--model", "none"], "--model: none is no checkpoint folder"),
     (["x.jsonl", "--rewards", "none"], "--rewards: no reward 'none'"),

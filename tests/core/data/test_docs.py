@@ -1,6 +1,8 @@
 """What docs/data.md shows is true."""
 
+import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -43,3 +45,31 @@ def test_the_settings_it_names_exist():
     keys = set(re.findall(r"`(data(?:\.\w+)+)", PAGE))
     known = {f"data.{name}" for name in DataConfig.__annotations__} | {f"data.keys.{name}" for name in KeysConfig.__annotations__}
     assert keys <= known
+
+
+def test_the_commands_of_the_filter(tmp_path, monkeypatch, capsys):
+    """As they stand, on text records and with a reward that throws dice, since the tiny model knows nothing."""
+    from evr1_core.cli.main import main
+    from tests.core.cli.test_filter import CONFIG, TENTHS, prepare, row, write
+    from tests.tiny import tiny_folder
+
+    monkeypatch.chdir(tmp_path)
+    prepare(tmp_path)
+    write(Path("films.jsonl"), [row(tenths) for tenths in TENTHS])
+    Path("base").symlink_to(tiny_folder())
+    training = "log: {trackers: [jsonl]}\nalarms: {patience: 0}\noutput: out\n"
+    Path("run.yaml").write_text(
+        CONFIG.replace("model: {path: %s}\n", "").replace("prompts_per_step: 4", "prompts_per_step: 4, steps: 1") + training
+    )
+    section = PAGE.partition("## Records a model can learn from")[2].partition("\n## ")[0]
+    commands = re.findall(r"^evr1 (.*)$", section, re.MULTILINE)
+    assert len(commands) == 3
+    kept = []
+    for command in commands:
+        assert main(shlex.split(command, comments=True)) == 0
+        kept.append(len(Path("films.kept.jsonl").read_text().splitlines()))
+    assert kept[0] > kept[1] == kept[2] > 0
+    assert "0 records sampled" in capsys.readouterr().out
+    assert (tmp_path / "out" / "model" / "config.json").is_file()
+    columns = set(json.loads(Path("films.rates.jsonl").read_text().splitlines()[0]))
+    assert columns == set(re.findall(r"`(\w+)`", section.partition("has a row a record: ")[2].partition(". Rows")[0]))
