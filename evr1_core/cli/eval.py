@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evr1_core.api.errors import DataError
+
 if TYPE_CHECKING:
+    from evr1_core.evaluate.judging import Judging
     from evr1_core.evaluate.run import Evaluation
     from evr1_core.evaluate.settings import Settings
 
@@ -17,6 +20,7 @@ INCOMPLETE = 1  # exit status: questions are left, such as those that wait for a
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
+    parser.add_argument("action", nargs="*", metavar="compare A B", help="show how two finished evaluations differ")
     parser.add_argument("--model", metavar="FOLDER", help="checkpoint to evaluate")
     parser.add_argument("--benchmarks", metavar="A,B", help="benchmarks by name; all: those whose annotations are there")
     parser.add_argument("--data", metavar="ROOT", help="folder with one folder for each benchmark; `--list` shows what is found")
@@ -30,25 +34,50 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--judge-only", action="store_true", help="ask no question; judge the answers that wait for it")
     parser.add_argument("--retry-failed", action="store_true", help="ask again what failed for its media or the engine")
+    parser.add_argument(
+        "--responses", type=Path, metavar="FILE", help="score these responses (.jsonl), made elsewhere, without a model"
+    )
+    parser.add_argument("--flips", type=int, default=10, metavar="N", help="compare: name so many flipped questions (default: 10)")
     parser.add_argument("--list", action="store_true", help="show the benchmarks and what of their data is found, and stop")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs, judges or lists, and prints the table."""
+    """Runs, judges, compares or lists, and prints the table."""
+    if args.action:
+        return _compare(args.action, args.flips)
     settings = _settings(args)
     if args.list:
         return _list(settings, _names(args.benchmarks) or None)
     from evr1_core.evaluate.run import prepare, say
 
-    evaluation = prepare(settings, retry_failed=args.retry_failed)
+    if args.responses and not args.responses.is_file():
+        raise DataError([f"--responses: there is no file {args.responses}"])
+    evaluation = prepare(settings, retry_failed=args.retry_failed, responses=args.responses)
     try:
         say(evaluation.notes)
-        judging = evaluation.judge() if args.judge_only else evaluation.ask()
+        judging = _done(evaluation, args)
         if judging.outage:
             say([f"the judge is away, its rows wait for --judge-only: {judging.outage}"])
         return _show(evaluation)
     finally:
         evaluation.close()
+
+
+def _done(evaluation: Evaluation, args: argparse.Namespace) -> Judging:
+    if args.judge_only:
+        return evaluation.judge()
+    return evaluation.take(args.responses) if args.responses else evaluation.ask()
+
+
+def _compare(words: Sequence[str], flips: int) -> int:
+    from evr1_core.evaluate.compare import compared, lines, remarks
+    from evr1_core.rollout.results import aligned
+
+    if words[0] != "compare" or len(words) != 3:
+        raise DataError([f"evr1 eval {' '.join(words)}: must be `evr1 eval compare RUN_A RUN_B`, or options alone"])
+    found = compared(Path(words[1]), Path(words[2]))
+    print("\n".join([*aligned(lines(found)), *remarks(found, flips)]))
+    return 0
 
 
 def _settings(args: argparse.Namespace) -> Settings:
@@ -70,7 +99,9 @@ def _settings(args: argparse.Namespace) -> Settings:
         flags["benchmarks"] = with_annotations(settings.config())
         settings = load_settings(args.protocol, args.set, flags, default)
     if args.output is None and not settings.values.get("output"):
-        flags["output"] = f"evals/{Path(args.model or 'model').name}-{settings.protocol}"
+        flags["output"] = (
+            f"evals/{(args.responses.stem if args.responses else Path(args.model or 'model').name)}-{settings.protocol}"
+        )
         settings = load_settings(args.protocol, args.set, flags, default)
     return settings
 

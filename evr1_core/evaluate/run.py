@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ from evr1_core.evaluate.loading import Loader
 from evr1_core.evaluate.pipeline import Pipeline
 from evr1_core.evaluate.progress import Progress
 from evr1_core.evaluate.report import Summary, write_reports
+from evr1_core.evaluate.responses import read_responses, score_responses
 from evr1_core.evaluate.rows import RowFile
 from evr1_core.evaluate.settings import EvalConfig, Settings
 from evr1_core.evaluate.summary import summarised
-from evr1_core.evaluate.work import Work, prompts_hash, read_annotations, settings_hash
+from evr1_core.evaluate.work import LENGTH, Work, prompts_hash, read_annotations, settings_hash
 from evr1_core.registry.hooks import Hooks, load_hooks
 from evr1_core.registry.loading import build_plugin
 from evr1_core.rollout.identity import checkpoint_id
@@ -32,9 +34,9 @@ from evr1_core.train import session
 
 @frozen(kw_only=True)
 class Model:
-    """A checkpoint, its family and processor, and what names them in results."""
+    """A checkpoint, its family and processor, and what names them in results. Responses made elsewhere need no checkpoint."""
 
-    family: ModelFamily
+    family: ModelFamily | None
     processor: Any
     identity: Mapping[str, str]
 
@@ -85,8 +87,21 @@ class Evaluation:
             _tell(hooks, work, summary)
         return summaries
 
+    def take(self, file: Path) -> Judging:
+        """Scores the responses in a file."""
+        given = read_responses(file, self.works)
+        family = self.model.family
+        caches = {work.id: frame_cache(work, family) for work in self.works} if family else {}
+        with Progress(self.works) as progress:
+            judging = Judging(client=self.config.judge, said=progress.said)
+            score_responses(self.works, given, family, caches, judging, progress)
+            judging.finish()
+            asyncio.run(judging.run())
+        return judging
+
     async def _asked(self, judging: Judging, progress: Progress) -> None:
         run, family, processor = as_run(self.config), self.model.family, self.model.processor
+        assert family is not None
         engine = build_plugin("engines", self.config.engine.name, self.config.engine.options, place="engine")
         module = session.load_model(run, family).eval() if engine.in_process else None
         try:
@@ -105,16 +120,17 @@ class Evaluation:
             await engine.close()
 
 
-def prepare(settings: Settings, *, retry_failed: bool = False) -> Evaluation:
-    """Reads the annotations and the rows so far. Raises ConfigError, DataError and ModelError before anything heavy is loaded."""
+def prepare(settings: Settings, *, retry_failed: bool = False, responses: Path | None = None) -> Evaluation:
+    """Reads the annotations and the rows so far. Raises ConfigError, DataError and ModelError before anything heavy is loaded.
+
+    ``responses``: where the answers come from, when no model is asked.
+    """
     config = settings.config()
-    check(config)
+    check(config, asks=responses is None)
     benchmarks = [
         build_plugin("benchmarks", name, options, place=f"benchmarks.{name}") for name, options in config.benchmarks.items()
     ]
-    run = as_run(config)
-    family = session.find_family(run)
-    model = Model(family=family, processor=session.load_processor(config.model.path), identity=_identity(config, family))
+    model = _model(config, responses)
     notes: list[str] = []
     files = ExitStack()
     works = []
@@ -128,7 +144,7 @@ def prepare(settings: Settings, *, retry_failed: bool = False) -> Evaluation:
 
 
 def _work(benchmark: Benchmark, settings: Settings, model: Model, files: ExitStack, notes: list[str], retry_failed: bool) -> Work:
-    config = settings.config(benchmark, model.family.grid)
+    config = settings.config(benchmark, model.family.grid if model.family else None)
     paths = BenchmarkPaths(folder=Path(config.data) / benchmark.id, source=config.source)
     annotations = read_annotations(benchmark, paths)
     prompts = prompts_hash(benchmark, annotations.items, config)
@@ -151,10 +167,19 @@ def _work(benchmark: Benchmark, settings: Settings, model: Model, files: ExitSta
     )
 
 
-def check(config: EvalConfig) -> None:
-    """Raises ConfigError for what must be given and is not there."""
+def _model(config: EvalConfig, responses: Path | None) -> Model:
+    family = session.find_family(as_run(config)) if config.model.path else None
+    if responses is not None:
+        identity = {"path": str(responses), "responses": sha256(responses.read_bytes()).hexdigest()[:LENGTH]}
+        return Model(family=family, processor=None, identity=identity | ({"family": type(family).__name__} if family else {}))
+    assert family is not None
+    return Model(family=family, processor=session.load_processor(config.model.path), identity=_identity(config, family))
+
+
+def check(config: EvalConfig, *, asks: bool = True) -> None:
+    """Raises ConfigError for what must be given and is not there. ``asks``: a model is needed."""
     problems = []
-    if not config.model.path:
+    if asks and not config.model.path:
         problems.append("--model: must be given")
     if not config.benchmarks:
         problems.append("--benchmarks: name some, or say all; `evr1 eval --list` shows them")
