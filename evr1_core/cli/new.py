@@ -8,9 +8,10 @@ from pathlib import Path
 
 from evr1_core import __version__
 from evr1_core.api.errors import Evr1Error
+from evr1_core.cli._benchmark_starter import BENCHMARK, BENCHMARK_TEST
 from evr1_core.cli._model_starter import MODEL, MODEL_TEST
 
-KINDS = ("reward", "algorithm", "model")
+KINDS = ("reward", "benchmark", "algorithm", "model")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -165,5 +166,5 @@ def test_contract() -> None:
     check_algorithm(%cls%())
 """
 
-MODULES = {"reward": REWARD, "algorithm": ALGORITHM, "model": MODEL}
-TESTS = {"reward": REWARD_TEST, "algorithm": ALGORITHM_TEST, "model": MODEL_TEST}
+MODULES = {"reward": REWARD, "benchmark": BENCHMARK, "algorithm": ALGORITHM, "model": MODEL}
+TESTS = {"reward": REWARD_TEST, "benchmark": BENCHMARK_TEST, "algorithm": ALGORITHM_TEST, "model": MODEL_TEST}

@@ -8,7 +8,7 @@ import pytest
 from evr1_core.cli.main import main
 
 
-@pytest.mark.parametrize("kind", ["reward", "algorithm", "model"])
+@pytest.mark.parametrize("kind", ["reward", "benchmark", "algorithm", "model"])
 def test_it_writes_a_package(tmp_path, kind, capsys):
     assert main(["new", kind, "big_idea", "--dir", str(tmp_path)]) == 0
     folder = tmp_path / f"evr1-{kind}-big-idea"
@@ -36,7 +36,7 @@ def test_an_existing_folder_is_left_alone(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["reward", "algorithm", "model"])
+@pytest.mark.parametrize("kind", ["reward", "benchmark", "algorithm", "model"])
 def test_the_package_installs_passes_its_test_and_is_listed(tmp_path, kind):
     assert main(["new", kind, "big_idea", "--dir", str(tmp_path)]) == 0
     folder, site = tmp_path / f"evr1-{kind}-big-idea", tmp_path / "site"
