@@ -216,6 +216,9 @@ class AlarmConfig:
     """What stops a run that cannot learn."""
 
     patience: int = setting(20, "steps in a row before an alarm; 0: off", NOT_NEGATIVE)
+    mismatch: float = setting(
+        0.1, "mean distance of log-probs between sampler and trainer above which an alarm is due; 0: off", NOT_NEGATIVE
+    )
     action: Literal["stop", "warn"] = setting("stop", "what an alarm does")
 
 

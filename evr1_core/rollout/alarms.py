@@ -1,4 +1,5 @@
-"""Notices during a run that nothing can be learned: groups without spread, unreadable answers, cut-off responses."""
+"""Notices during a run that nothing can be learned: groups without spread, unreadable answers, cut-off responses,
+a sampler that is not the policy."""
 
 from __future__ import annotations
 
@@ -13,18 +14,19 @@ MAX_TRUNCATED = 0.5
 class Alarms:
     """Counts, over steps in a row, what makes learning impossible; each ``update`` is one step.
 
-    One alarm a condition: all groups have zero variance, every answer is unparsed, more than half of the responses are cut off. It
-    sounds when the condition held for ``config.patience`` steps in a row, and again after as many more. ``patience`` 0: never.
+    One alarm a condition: all groups have zero variance, every answer is unparsed, more than half of the responses are cut off, the
+    engine's log-probs are on average more than ``config.mismatch`` away from the trainer's. It sounds when the condition held for
+    ``config.patience`` steps in a row, and again after as many more. ``patience`` 0: never.
     """
 
     config: AlarmConfig
     _streaks: dict[str, int] = field(factory=dict, init=False)
 
-    def update(self, *, spread_groups: int, groups: int, parsed: float, truncated: float) -> str | None:
+    def update(self, *, spread_groups: int, groups: int, parsed: float, truncated: float, mismatch: float = 0.0) -> str | None:
         """The message of the alarms that sound after this step, or None.
 
         ``spread_groups`` of ``groups`` have rewards that differ; ``parsed`` and ``truncated``: shares of the step's responses in
-        [0, 1]. A step without groups says nothing about them.
+        [0, 1]; ``mismatch``: mean distance of log-probs, natural logarithm. A step without groups says nothing about them.
         """
         if not self.config.patience:
             return None
@@ -32,6 +34,7 @@ class Alarms:
             f"all {groups} groups had equal rewards, so there was no gradient": groups > 0 and spread_groups == 0,
             "no answer could be read": groups > 0 and parsed <= 0.0,
             f"more than {MAX_TRUNCATED:.0%} of the responses were cut off at the token limit": truncated > MAX_TRUNCATED,
+            f"log-probs of engine and trainer were more than {self.config.mismatch:g} apart": 0 < self.config.mismatch < mismatch,
         }
         sounding = [what for kind, (what, holds) in enumerate(held.items()) if self._sounds(str(kind), holds)]
         if not sounding:

@@ -30,6 +30,7 @@ from evr1_core.train.credit import (
     score_metrics,
 )
 from evr1_core.train.critic import Critic, value_metrics
+from evr1_core.train.mismatch import FARTHEST
 from evr1_core.train.performance import performance
 from evr1_core.train.policy import Credited, Policy
 from evr1_core.train.reference import Reference
@@ -107,13 +108,17 @@ class Trainer:
                 credit = self._only_kept(self.algorithm.advantages(batch), batch, found)
                 trained = self._trained(number, batch, groups)
             metrics |= advantage_metrics(credit.values, batch.mask)
+            await self.engine.sleep()
             if self.models.critic is not None:
                 with timers.phase("update_critic"):
                     metrics |= self._update_critic(number, self.models.critic, groups, batch, credit)
-            if self.models.critic is None or number > self.config.critic.warmup_steps:
+            updated = self.models.critic is None or number > self.config.critic.warmup_steps
+            if updated:
                 with timers.phase("update_actor"):
                     metrics |= self._update(number, groups, credit.values.float(), trained, logprobs)
-                with timers.phase("update_weights"):
+            with timers.phase("update_weights"):
+                await self.engine.wake()
+                if updated:
                     await self.engine.load_weights(self.policy.weights())
             metrics |= self._follow_kl(metrics, trained)
         self.last_groups, self.last_scores = groups, found.mixed.scores
@@ -316,13 +321,13 @@ def _first_rows(groups: Sequence[Group]) -> list[int]:
 
 
 def _averaged(results: Sequence[dict[str, float]], who: str) -> dict[str, float]:
-    """Metrics of several updates as one: means, but the largest gradient norm, the last learning rate, the sum of skipped updates.
-    ``who``: ``actor`` or ``critic``."""
+    """Metrics of several updates as one: means, but the largest gradient norm and distance from the sampler, the last learning
+    rate, the sum of skipped updates. ``who``: ``actor`` or ``critic``."""
     names = {name for result in results for name in result}
     means = {}
     for name in names:
         values = [result[name] for result in results if name in result]
-        means[name] = sum(values) / len(values)
+        means[name] = max(values) if name == FARTHEST else sum(values) / len(values)
     norms = [result[f"{who}/grad_norm"] for result in results if f"{who}/grad_norm" in result]
     if norms:
         means[f"{who}/grad_norm_max"] = max(norms)

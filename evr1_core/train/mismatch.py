@@ -9,6 +9,8 @@ from evr1_core.api.tensors import rollout_weights
 from evr1_core.config.schema import CorrectionConfig
 from evr1_core.train.ranks import Ranks
 
+FARTHEST = "rollout_corr/logprob_diff_max"  # name of a metric
+
 
 class Mismatch:
     """The rollout correction of one update, part by part; its metrics are those of all parts, of all processes, together."""
@@ -50,5 +52,5 @@ class Mismatch:
         apart = (old - sampled).abs()
         return metrics | {
             "rollout_corr/logprob_diff_mean": float(apart.mean()),
-            "rollout_corr/logprob_diff_max": float(apart.max()),
+            FARTHEST: float(apart.max()),
         }

@@ -29,6 +29,7 @@ from evr1_core.train.loop import Models, Trainer
 from evr1_core.train.policy import Policy
 from evr1_core.train.ranks import Ranks, join, leave
 from evr1_core.train.reference import Reference
+from evr1_core.train.renew import RenewedEngine
 from evr1_core.train.split import Work, split_hooks
 from evr1_core.train.validate import val_sampling, validate
 
@@ -96,7 +97,7 @@ def _run(config: RunConfig, ranks: Ranks) -> Path:
         config=config,
         algorithm=algorithm,
         policy=work.policy,
-        engine=work.engine,
+        engine=RenewedEngine(engine=work.engine, weights=policy.weights),
         encoder=work.encoder,
         scorer=work.scorer,
         mixer=mixer,
@@ -106,10 +107,8 @@ def _run(config: RunConfig, ranks: Ranks) -> Path:
     if ranks.leads:
         folder.mkdir(parents=True, exist_ok=True)
         write_manifest(folder, config, notes, hooks.names)
-    engine.run(work.engine.start(config.model.path, family, processor, module if ranks.size == 1 else None))
-    if ranks.size > 1:
-        engine.run(work.engine.load_weights(policy.weights()))  # an adapter may have made them differ from the checkpoint's
     with _reported(hooks, trackers, engine, config, folder, steps):
+        engine.run(trainer.engine.start(config.model.path, family, processor, module if ranks.size == 1 else None))
         _train(config, folder, trainer, engine, sampler, records, steps, trackers, counts)
     return folder
 
@@ -162,6 +161,7 @@ def _heed(alarms: Alarms, trainer: Trainer, metrics: dict[str, float], config: R
         groups=groups,
         parsed=1 - metrics.get("response/unparsed_ratio", 0.0),
         truncated=metrics.get("response_length/clip_ratio", 0.0),
+        mismatch=metrics.get("rollout_corr/logprob_diff_mean", 0.0),
     )
     if message and config.alarms.action == "stop":
         raise Evr1Error(f"step {int(metrics['training/global_step'])}: {message}")

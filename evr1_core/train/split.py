@@ -131,7 +131,17 @@ class SplitEngine(RolloutEngine):
         return self.ranks.joined(results, owners)
 
     async def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
-        await self.engine.load_weights(weights)
+        shards = iter(weights)
+        problem: Evr1Error | None = None
+        try:
+            await self.engine.load_weights(shards)
+        except Evr1Error as error:
+            problem = error
+        for _ in shards:
+            pass  # what is left has to be gathered by all processes together, whoever wants it
+        for each in self.ranks.gather(problem):
+            if each is not None:
+                raise each
 
     async def sleep(self) -> None:
         await self.engine.sleep()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
@@ -26,6 +27,9 @@ ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "WARNING",
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
 }
+
+PLACES = ("", "LOCAL_", "GROUP_", "ROLE_")
+GROUP = {f"{place}{what}" for place in PLACES for what in ("RANK", "WORLD_SIZE")} | {"MASTER_ADDR", "MASTER_PORT"}
 
 
 class GoneError(Exception):
@@ -45,7 +49,7 @@ class Process:
         self._listener: threading.Thread | None = None
         self._child = subprocess.Popen(
             [sys.executable, "-m", SERVER, str(theirs.fileno())],
-            env={**ENVIRONMENT, **os.environ, **environment},
+            env={**ENVIRONMENT, **_own(os.environ), **environment},
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,
@@ -133,6 +137,11 @@ class Process:
         self._waiting.clear()
 
 
+def _own(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without what torchrun tells the trainer's processes of each other: vLLM makes groups of its own."""
+    return {name: value for name, value in environment.items() if name not in GROUP and not name.startswith("TORCHELASTIC_")}
+
+
 def _settle(future: asyncio.Future[Any], answer: tuple[str, Any]) -> None:
     if not future.done():
         future.set_result(answer)
@@ -144,6 +153,12 @@ def _fail(future: asyncio.Future[Any]) -> None:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
+    """Ends the process group: kindly at first, so that shared memory is given back."""
     with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGTERM)
+        for _ in range(10 * PATIENCE):
+            child.poll()
+            os.killpg(child.pid, 0)  # ends the loop when nobody is left
+            time.sleep(0.1)
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

@@ -23,6 +23,7 @@ from evr1_core.api import EngineInput, Sampling
 
 INSPECT = "import evr1_core; from vllm.model_executor.models.registry import _run; _run()"
 CPU_CACHE = 1 << 30  # bytes for keys and values on a CPU, where vLLM would take most of the memory
+FEWEST = 8192  # tokens computed in one step on a CPU
 
 
 class Server:
@@ -62,13 +63,21 @@ class Server:
         """(token ids of the prompt, their positions ``[3, S]``)."""
         from vllm import SamplingParams
 
+        await self.engine.reset_mm_cache()  # what vLLM has had before it leaves out, and what it has here never gets to its workers
         request = await self.engine.input_processor.process_inputs_async(
             self._name(), _prompt(given), SamplingParams(), supported_tasks=await self.engine.get_supported_tasks()
         )
         tokens = list(request.prompt_token_ids)
         features = base64.b64encode(pickle.dumps(request.mm_features or [])).decode()  # vLLM's messages carry plain data alone
         found = await self.engine.collective_rpc("evr1_positions", args=(tokens, features))
+        await self.engine.reset_mm_cache()
         return tokens, found[0]
+
+    async def counts(self) -> dict[str, int]:
+        """vLLM's own counters, by name."""
+        from vllm.v1.metrics.reader import Counter, get_metrics_snapshot
+
+        return {metric.name: metric.value for metric in get_metrics_snapshot() if isinstance(metric, Counter)}
 
     async def open(self, path: str, size: int) -> None:
         """All workers map the buffer of weights."""
@@ -126,11 +135,23 @@ def build(arguments: Mapping[str, Any]) -> Any:
     unknown = sorted(set(arguments) - set(AsyncEngineArgs.__dataclass_fields__))
     if unknown:
         raise ValueError(f"engine_args: vLLM has no {', '.join(unknown)}")
-    arguments = dict(arguments)
-    if current_platform.is_cpu():
-        arguments["kv_cache_memory_bytes"] = arguments.get("kv_cache_memory_bytes") or CPU_CACHE
-        arguments["enable_sleep_mode"] = False
+    arguments = {**arguments, **(_for_cpu(arguments) if current_platform.is_cpu() else {})}
     return AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
+
+
+def _for_cpu(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What differs on a CPU. Prompts are not computed in parts there, since vLLM takes back the random numbers that it drew behind
+    a part, which generators of a CPU cannot do; its prefix cache for recurrent layers would need parts."""
+    from vllm import AsyncEngineArgs
+
+    model = AsyncEngineArgs(**arguments).create_model_config()
+    return {
+        "kv_cache_memory_bytes": arguments["kv_cache_memory_bytes"] or CPU_CACHE,
+        "enable_sleep_mode": False,
+        "enable_chunked_prefill": False,
+        "max_num_batched_tokens": max(model.max_model_len, FEWEST),
+        "enable_prefix_caching": not model.is_hybrid,
+    }
 
 
 async def serve(pipe: Connection) -> None:
@@ -167,7 +188,7 @@ async def serve(pipe: Connection) -> None:
             tasks[task] = number
             task.add_done_callback(answered)
     finally:
-        engine.shutdown()
+        engine.shutdown(timeout=1.0)
 
 
 def _listen(pipe: Connection, loop: asyncio.AbstractEventLoop, incoming: asyncio.Queue[Any]) -> None:

@@ -81,8 +81,11 @@ class WeightSync:
     def evr1_finish(self) -> tuple[list[str], int]:
         """(what is missing or differs from the trainer's weights, how many parameters were compared)."""
         model = self.model_runner.get_model()
-        with set_current_vllm_config(self.vllm_config):
-            finalize_layerwise_reload(model, self.model_config)
+        try:
+            with set_current_vllm_config(self.vllm_config):
+                finalize_layerwise_reload(model, self.model_config)
+        except (RuntimeError, ValueError, AssertionError) as error:
+            return [f"what was taken cannot be put in place ({type(error).__name__} {error})"], 0
         problems, compared = [], 0
         for name, parameter in model.named_parameters():
             wanted, taken = self._evr1_wanted[name], self._evr1_taken[name]

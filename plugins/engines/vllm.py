@@ -99,6 +99,9 @@ class VllmEngine(RolloutEngine):
         await self._ensure_alive()
         try:
             await send(self._process, ((self._family.engine_names(name), value) for name, value in weights))
+        except EngineError:
+            self._lost = True
+            raise
         except GoneError:
             await self._ensure_alive()
             raise WeightsLostError("rollout.engine: vLLM has died while it took weights, and was started anew") from None

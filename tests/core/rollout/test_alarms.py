@@ -14,7 +14,12 @@ def sound(patience: int, *steps: dict[str, float]) -> list[str | None]:
 
 
 def test_each_condition_alone() -> None:
-    for step, words in (({"spread_groups": 0}, "equal rewards"), ({"parsed": 0.0}, "no answer"), ({"truncated": 0.51}, "cut off")):
+    for step, words in (
+        ({"spread_groups": 0}, "equal rewards"),
+        ({"parsed": 0.0}, "no answer"),
+        ({"truncated": 0.51}, "cut off"),
+        ({"mismatch": 0.11}, "more than 0.1 apart"),
+    ):
         first, second = sound(2, step, step)
         assert first is None
         assert second is not None
@@ -39,6 +44,7 @@ def test_several_at_once_are_one_message() -> None:
 
 
 def test_limits() -> None:
-    assert sound(1, {"truncated": 0.5}, {"parsed": 0.01}, {"spread_groups": 1}) == [None, None, None]
+    assert sound(1, {"truncated": 0.5}, {"parsed": 0.01}, {"spread_groups": 1}, {"mismatch": 0.1}) == [None] * 4
+    assert Alarms(AlarmConfig(patience=1, mismatch=0.0)).update(**FINE, mismatch=9.0) is None  # type: ignore[arg-type]
     assert sound(1, {"groups": 0, "spread_groups": 0, "parsed": 0.0}) == [None]
     assert sound(0, *[{"parsed": 0.0}] * 3) == [None] * 3
