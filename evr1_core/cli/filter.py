@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from evr1_core.api.errors import DataError
 from evr1_core.cli._progress import tracked
+from evr1_core.cli.run import settings_file
 
 if TYPE_CHECKING:
     from evr1_core.train.filtering import Limits, Outcome
@@ -45,7 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rates", type=Path, metavar="FILE", help="pass rates by record, where a stopped pass goes on (default: DATA.rates.jsonl)"
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="YAML file of settings, as for `evr1 run`")
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="YAML file of settings (default: ./run.yaml, where there is one)"
+    )
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="one setting, such as rollout.temperature=0.7; repeatable"
     )
@@ -64,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     if args.low >= args.high:
         raise DataError([f"--low: must be below --high = {args.high:g}; is {args.low:g}"])
     _check_files(data, out, rates)
-    config = check(load(args.config, args.set, {"model.path": args.model, "rewards": args.rewards}), trains=False)
+    config = check(load(settings_file(args.config), args.set, {"model.path": args.model, "rewards": args.rewards}), trains=False)
     from evr1_core.train.filtering import FilterPass, Limits
 
     limits = Limits(threshold=args.threshold, low=args.low, high=args.high)
@@ -118,6 +122,8 @@ def _check_files(data: Path, out: Path, rates: Path) -> None:
     for flag, path in (("--out", out), ("--rates", rates)):
         if (path.exists() and not path.is_file()) or not path.parent.is_dir():
             problems.append(f"{flag}: {path} is no file, or its folder does not exist")
+        elif not os.access(path.parent, os.W_OK):
+            problems.append(f"{flag}: {path.parent} may not be written to")
     same = {"--out": out, "--rates": rates}
     problems += [f"{flag}: {path} is the file that is read" for flag, path in same.items() if _same(path, data)]
     if _same(out, rates):

@@ -45,7 +45,6 @@ def run(args: argparse.Namespace) -> int:
 
     if args.no_files and not args.dry_run:
         raise ConfigError(["--no-files: goes with --dry-run; a run needs its files"])
-    file = args.config or (DEFAULT_CONFIG if DEFAULT_CONFIG.is_file() else None)
     flags = {
         "algorithm": args.algo,
         "rewards": args.rewards,
@@ -54,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         "data.val": _files(args.val),
         "output": args.output,
     }
-    config = check(load(file, args.set, flags), files=not args.no_files)
+    config = check(load(settings_file(args.config), args.set, flags), files=not args.no_files)
     if args.dry_run:
         return _show(config)
     if not config.output:
@@ -63,6 +62,11 @@ def run(args: argparse.Namespace) -> int:
 
     train(config)
     return 0
+
+
+def settings_file(given: Path | None) -> Path | None:
+    """The file of settings: the given one, or ``./run.yaml``, where there is one."""
+    return given or (DEFAULT_CONFIG if DEFAULT_CONFIG.is_file() else None)
 
 
 def _files(words: Sequence[str] | None) -> list[str] | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
 from attrs import evolve, frozen
 
-from evr1_core.api import ConfigError, DataError, MediaError, Sample
+from evr1_core.api import ConfigError, DataError, MediaError, RolloutEngine, Sample
 from evr1_core.api.filters import keeps
 from evr1_core.cache.bad import BadMedia, find_bad, without_bad
 from evr1_core.config.schema import RunConfig
@@ -107,28 +109,41 @@ class FilterPass:
         self._records = {sample.uid: record_id(sample, self._root) for sample in self._usable}
 
     def sample(self) -> Iterator[PassRate]:
-        """Samples the responses to what is to be done, stores the pass rates batch by batch, and returns them. No model is loaded
-        without anything to do."""
+        """Samples the responses to what is to be done, stores the pass rates as they are known, and returns them. With nothing to do,
+        no model is loaded."""
         if not self.todo:
             return
         config = self._config
         session.set_threads(config)
-        engine = session.build_engine(config)
+        runner = session.build_engine(config)
+        engine = runner.engine
         try:
-            module = session.load_model(config, self._family)
-            engine.run(engine.engine.start(config.model.path, self._family, self._processor, module))
-            size = config.train.prompts_per_step
-            for first in range(0, len(self.todo), size):
-                prompts = self._encoded(self.todo[first : first + size])
-                if not prompts:
-                    continue
-                groups = engine.run(sample_groups(engine.engine, prompts, self._sampling, f"{config.train.seed}:filter"))
-                pairs = zip(groups, score_groups(self._scorer, groups), strict=True)
-                rows = [self._row(group, scores) for group, scores in pairs]
+            module = session.load_model(config, self._family) if engine.in_process else None
+            runner.run(engine.start(config.model.path, self._family, self._processor, module))
+            batches = self._batches(engine)
+            while rows := runner.run(_next(batches)):
                 self._rates.add(rows)
                 yield from rows
         finally:
-            engine.close()
+            runner.close()
+
+    async def _batches(self, engine: RolloutEngine) -> AsyncIterator[list[PassRate]]:
+        """Pass rates in the order in which they are known: of as many records as an engine in this process computes together, or of
+        single ones, so many of them at a time as keep another one busy."""
+        size, width = (engine.appetite, 1) if engine.in_process else (1, engine.appetite)
+        waiting = iter([self.todo[first : first + size] for first in range(0, len(self.todo), size)])
+        going = {asyncio.create_task(self._batch(engine, samples)) for samples in islice(waiting, width)}
+        while going:
+            done, going = await asyncio.wait(going, return_when=asyncio.FIRST_COMPLETED)
+            going |= {asyncio.create_task(self._batch(engine, samples)) for samples in islice(waiting, len(done))}
+            for task in done:
+                if rows := task.result():
+                    yield rows
+
+    async def _batch(self, engine: RolloutEngine, samples: Sequence[Sample]) -> list[PassRate]:
+        prompts = self._encoded(samples)
+        groups = await sample_groups(engine, prompts, self._sampling, f"{self._config.train.seed}:filter") if prompts else []
+        return [self._row(*pair) for pair in zip(groups, score_groups(self._scorer, groups), strict=True)]
 
     def _encoded(self, samples: Sequence[Sample]) -> list[EncodedPrompt]:
         """The prompts of samples whose media can be decoded to the end, which no check before knows."""
@@ -181,6 +196,10 @@ class FilterPass:
             raise DataError([f"{self._data}: was changed in the meantime; run the command again, which samples what is new"])
         write_part(self._data, kept, out)
         return len(kept)
+
+
+async def _next(batches: AsyncIterator[list[PassRate]]) -> list[PassRate]:
+    return await anext(batches, [])
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -43,11 +43,48 @@ class Dice(Reward):
         thrown = sum(item.response.encode()) % 10
         return RewardResult(accuracy=0.5 if thrown < item.sample.extra["tenths"] else 0.49, parsed=True)
 '''
+ENGINE = '''\
+"""An engine beside the process, as far as the caller can tell: it takes calls while it works, and answers out of order."""
+
+import asyncio
+import json
+from pathlib import Path
+
+from attrs import define, field
+
+from evr1_core.api import RolloutEngine
+from evr1_plugins.engines.hf import HuggingFaceEngine
+
+
+@define(kw_only=True)
+class Beside(RolloutEngine):
+    """Writes down how many calls it had, and at most at a time."""
+
+    api = 1
+    appetite = 3
+    _inner: HuggingFaceEngine = field(factory=HuggingFaceEngine, init=False)
+    _calls: list[int] = field(factory=list, init=False)
+    _now: int = field(default=0, init=False)
+
+    async def start(self, model_path, family, processor, module):
+        assert module is None
+        await self._inner.start(model_path, family, processor, None)
+
+    async def generate(self, requests):
+        self._now += 1
+        self._calls.append(self._now)
+        await asyncio.sleep(0.05 if len(self._calls) % 3 == 1 else 0.01)
+        self._now -= 1
+        return await self._inner.generate(requests)
+
+    async def close(self):
+        Path("calls.json").write_text(json.dumps(self._calls))
+'''
 CONFIG = """\
 model: {path: %s}
 rewards: {"dice.py:Dice": {}}
-rollout: {max_response_tokens: 4}
-train: {prompts_per_step: 4, threads: 1}
+rollout: {max_response_tokens: 4, engine: {name: hf, options: {prompts_per_batch: 4}}}
+train: {threads: 1}
 frames: {video_min_pixels: 4096, video_max_pixels: 4096, video_frames: 2}
 """
 TENTHS = (0, 5, 10, 5, 5, 2, 8, 5, 0, 10)
@@ -63,7 +100,7 @@ def _start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
     def start(*words: str) -> tuple[int, str, str]:
         try:
-            status = main(["filter", *words, "--config", "run.yaml"])
+            status = main(["filter", *words])
         except SystemExit as end:  # argparse
             status = int(end.code or 0)
         return status, *capsys.readouterr()
@@ -143,8 +180,7 @@ def test_what_changed_is_sampled_again(start: Start) -> None:
     assert sampled(start("x.jsonl")[1]) == 2
     write(Path("x.jsonl"), [row(5), *rows[:3]])
     assert sampled(start("x.jsonl")[1]) == 4
-    engine = ["rollout.engine.name=hf", "rollout.engine.options.prompts_per_batch=1"]
-    same = ["train.prompts_per_step=2", *engine, "reward.format_weight=0", "train.lr=1"]
+    same = ["rollout.engine.options.prompts_per_batch=1", "reward.format_weight=0", "train.lr=1"]
     assert sampled(start("x.jsonl", *(word for text in same for word in ("--set", text)))[1]) == 0
     for text in ("rollout.temperature=0.5", "train.seed=1", "data.prompt_style=direct", "rollout.max_response_tokens=3"):
         assert sampled(start("x.jsonl", "--set", text)[1]) == 4
@@ -155,8 +191,19 @@ def test_what_changed_is_sampled_again(start: Start) -> None:
 
 def test_draws_do_not_depend_on_what_is_beside(start: Start) -> None:
     start("x.jsonl")
-    start("x.jsonl", "--rates", "other.jsonl", "--set", "train.prompts_per_step=3")
+    start("x.jsonl", "--rates", "other.jsonl", "--set", "rollout.engine.options.prompts_per_batch=3")
     assert read("x.rates.jsonl") == read("other.jsonl")
+
+
+def test_an_engine_beside_the_process_is_kept_busy(start: Start) -> None:
+    start("x.jsonl")
+    Path("beside.py").write_text(ENGINE)
+    status, _, err = start("x.jsonl", "--rates", "other.jsonl", "--set", "rollout.engine=beside.py:Beside")
+    assert status == 0, err
+    calls = json.loads(Path("calls.json").read_text())
+    assert (len(calls), max(calls)) == (10, 3)
+    found = {each["uid"]: each["accuracies"] for each in read("other.jsonl")}
+    assert found == {each["uid"]: each["accuracies"] for each in read("x.rates.jsonl")}
 
 
 def test_records_by_type_and_what_failed(start: Start, tmp_path: Path) -> None:
@@ -188,6 +235,31 @@ def test_records_by_type_and_what_failed(start: Start, tmp_path: Path) -> None:
     _, out, err = start(*words, "--out", "other/x.jsonl")
     assert sampled(out) == 1  # the judge may be back
     assert f"media paths are relative to {tmp_path}: set data.media_root to it" in err
+
+
+def test_a_film_that_breaks_off_when_it_is_decoded(start: Start, tmp_path: Path) -> None:
+    """Its packets are all there, so that no check before the pass finds anything; records after it are sampled all the same."""
+    write_film(random_scene(np.random.default_rng(0)), tmp_path / "film.mp4")
+    content = bytearray((tmp_path / "film.mp4").read_bytes())
+    first = content.index(b"mdat") + 4
+    content[first : first + 4000] = bytes(4000)
+    (tmp_path / "film.mp4").write_bytes(content)
+    rows = [row(5) for _ in range(6)]
+    rows[1] |= {"videos": ["film.mp4"]}
+    write(Path("x.jsonl"), rows)
+    status, _, err = start("x.jsonl")
+    assert status == 2
+    assert "x.jsonl:2: record 'x:1'" in err
+    assert "data.on_bad_media: skip" in err
+    skip = ("x.jsonl", "--set", "data.on_bad_media=skip", "--set")
+    status, _, err = start(*skip, "data.max_bad_media=0.1")
+    assert status == 2
+    assert "16.67% of the records" in err
+    status, out, err = start(*skip, "data.max_bad_media=0.2")
+    assert status == 0, err
+    assert out.splitlines()[1].split()[5] == "1"
+    assert err.startswith("left out: x.jsonl:2: record 'x:1'")
+    assert [each["uid"] for each in read("x.rates.jsonl")] == [f"x:{number}" for number in (0, 2, 3, 4, 5)]
 
 
 @pytest.mark.parametrize("ending", [".json", ".parquet"])
@@ -303,7 +375,17 @@ def test_a_killed_pass_goes_on(tmp_path: Path) -> None:
     prepare(tmp_path)
     write(tmp_path / "x.jsonl", [row(number % 11, problem=f"Throw {number}.") for number in range(240)])
     rates, kills, seen = tmp_path / "x.rates.jsonl", 0, 0
-    command = [sys.executable, "-m", "evr1_core", "filter", "x.jsonl", "--config", "run.yaml", "--set", "train.prompts_per_step=2"]
+    command = [
+        sys.executable,
+        "-m",
+        "evr1_core",
+        "filter",
+        "x.jsonl",
+        "--config",
+        "run.yaml",
+        "--set",
+        "rollout.engine.options.prompts_per_batch=2",
+    ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     while True:
         with (tmp_path / "log").open("w") as log:

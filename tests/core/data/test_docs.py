@@ -59,7 +59,7 @@ def test_the_commands_of_the_filter(tmp_path, monkeypatch, capsys):
     Path("base").symlink_to(tiny_folder())
     training = "log: {trackers: [jsonl]}\nalarms: {patience: 0}\noutput: out\n"
     Path("run.yaml").write_text(
-        CONFIG.replace("model: {path: %s}\n", "").replace("prompts_per_step: 4", "prompts_per_step: 4, steps: 1") + training
+        CONFIG.replace("model: {path: %s}\n", "").replace("threads: 1", "threads: 1, prompts_per_step: 4, steps: 1") + training
     )
     section = PAGE.partition("## Records a model can learn from")[2].partition("\n## ")[0]
     commands = re.findall(r"^evr1 (.*)$", section, re.MULTILINE)
