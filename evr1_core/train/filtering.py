@@ -109,8 +109,10 @@ class FilterPass:
         self._records = {sample.uid: record_id(sample, self._root) for sample in self._usable}
 
     def sample(self) -> Iterator[PassRate]:
-        """Samples the responses to what is to be done, stores the pass rates as they are known, and returns them. With nothing to do,
-        no model is loaded."""
+        """Samples the responses to what is to be done, stores the pass rates as they are known, and returns them.
+
+        With nothing to do, no model is loaded.
+        """
         if not self.todo:
             return
         config = self._config
