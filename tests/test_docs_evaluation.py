@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from evr1_core.evaluate.reference import as_markdown
 from evr1_core.evaluate.settings import PROTOCOLS
 from tests.test_docs_plugins import environment
 
@@ -41,3 +42,8 @@ def test_the_table_of_presets(name):
     assert f"up to {frames['video_max_frames']} " in line
     assert f"| {frames['video_max_pixels']:,}; {frames['video_total_pixels']:,} |" in line
     assert f"| {decoding['max_tokens']:,} |" in line
+
+
+def test_the_page_of_benchmarks():
+    page = (Path(__file__).parents[1] / "docs" / "benchmarks.md").read_text("utf-8")
+    assert page == as_markdown(), "run `evr1 eval --list --markdown > docs/benchmarks.md`"

@@ -39,12 +39,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--flips", type=int, default=10, metavar="N", help="compare: name so many flipped questions (default: 10)")
     parser.add_argument("--list", action="store_true", help="show the benchmarks and what of their data is found, and stop")
+    parser.add_argument("--markdown", action="store_true", help="with --list: the page docs/benchmarks.md")
 
 
 def run(args: argparse.Namespace) -> int:
     """Runs, judges, compares or lists, and prints the table."""
     if args.action:
         return _compare(args.action, args.flips)
+    if args.markdown:
+        from evr1_core.evaluate.reference import as_markdown
+
+        print(as_markdown(), end="")
+        return 0
     settings = _settings(args)
     if args.list:
         return _list(settings, _names(args.benchmarks) or None)
