@@ -109,25 +109,23 @@ class FilterPass:
         self._records = {sample.uid: record_id(sample, self._root) for sample in self._usable}
 
     def sample(self) -> Iterator[PassRate]:
-        """Samples the responses to what is to be done, stores the pass rates as they are known, and returns them.
-
-        With nothing to do, no model is loaded.
-        """
+        """Starts the engine, then samples the responses to what is to be done, stores the pass rates as they are known, and yields
+        them. With nothing to do, no model is loaded."""
         if not self.todo:
-            return
+            return iter(())
         config = self._config
         session.set_threads(config)
         runner = session.build_engine(config)
-        engine = runner.engine
-        try:
-            module = session.load_model(config, self._family) if engine.in_process else None
-            runner.run(engine.start(config.model.path, self._family, self._processor, module))
-            batches = self._batches(engine)
-            while rows := runner.run(_next(batches)):
-                self._rates.add(rows)
-                yield from rows
-        finally:
-            runner.close()
+        self._stack.callback(runner.close)
+        module = session.load_model(config, self._family) if runner.engine.in_process else None
+        runner.run(runner.engine.start(config.model.path, self._family, self._processor, module))
+        return self._sampled(runner)
+
+    def _sampled(self, runner: session.EngineRunner) -> Iterator[PassRate]:
+        batches = self._batches(runner.engine)
+        while rows := runner.run(_next(batches)):
+            self._rates.add(rows)
+            yield from rows
 
     async def _batches(self, engine: RolloutEngine) -> AsyncIterator[list[PassRate]]:
         """Pass rates in the order in which they are known: of as many records as an engine in this process computes together, or of
