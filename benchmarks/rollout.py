@@ -4,9 +4,10 @@
 
 Prints JSON. `speed`: one prompt of 1,024 tokens with a video, 8 responses of 64 tokens, a model of 6 layers of width 512 with
 random weights: the engine against Transformers' `generate` on 8 copies of the same inputs, in turns, medians of wall seconds, one
-thread. `exactness`: the largest distance between the log-probs that the engine returns and those of a training forward, float32,
-on text, image, video and mixed prompts in one batch. `order`: the largest change of a training log-prob when the prompts of such a
-batch are permuted.
+thread; and the engine `vllm` where vLLM is installed, each time behind a weight update, which empties its caches (Qwen3.5 in
+bfloat16). `exactness`: the largest distance between the log-probs that the engine returns and those of a training forward,
+float32, on text, image, video and mixed prompts in one batch. `order`: the largest change of a training log-prob when the prompts
+of such a batch are permuted.
 """
 
 from __future__ import annotations
@@ -14,14 +15,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import attrs
 import torch
 
 from evr1_core.api import Clip, Encoded, Media, ModelFamily, Prompt, Request, Sample, Sampling, VideoMetadata
@@ -89,6 +94,31 @@ def engine_of(family: ModelFamily, processor: Any, module: Any) -> Any:
     return engine
 
 
+@contextmanager
+def vllm_of(name: str, folder: Path, family: ModelFamily, processor: Any, module: Any) -> Iterator[Any]:
+    """The engine `vllm`, or None without vLLM. No response ends before its limit."""
+    if find_spec("vllm") is None:
+        yield None
+        return
+    module.generation_config.eos_token_id = sorted(family.banned_ids(processor))
+    module.generation_config.save_pretrained(folder)
+    os.environ["OMP_NUM_THREADS"] = "1"
+    dtype = "bfloat16" if name == "qwen3_5" else "float32"
+    options = {"dtype": dtype, "enforce_eager": True, "max_model_len": 4096}
+    engine = build_plugin("engines", "vllm", options, place="benchmark")
+    try:
+        asyncio.run(engine.start(str(folder), placed(family), processor, None))
+        yield engine
+    finally:
+        asyncio.run(engine.close())
+
+
+def placed(family: ModelFamily) -> ModelFamily:
+    """The family with text behind a video where vLLM has it."""
+    names = {field.name for field in attrs.fields(type(family))}
+    return attrs.evolve(family, past_time=True) if "past_time" in names else family
+
+
 def timed(work: Callable[[], Any]) -> float:
     start = time.perf_counter()
     work()
@@ -100,6 +130,11 @@ def speed(name: str, folder: Path, runs: int) -> dict[str, Any]:
     family, processor, module = loaded(name, folder, width=512, layers=6)
     clip = noise(family, 16, 4)
     prompt = of_length(family, processor, (clip,), LENGTH)
+    with vllm_of(name, folder, family, processor, module) as vllm:
+        return against_others(family, processor, module, vllm, prompt, runs)
+
+
+def against_others(family: ModelFamily, processor: Any, module: Any, vllm: Any, prompt: EncodedPrompt, runs: int) -> dict[str, Any]:
     module.generation_config.eos_token_id = [prompt.encoded.input_ids.max().item() + 10**6]  # never drawn: all have 64 tokens
     engine = engine_of(family, processor, module)
     inputs = processed(processor, prompt.text, prompt.clips, family.grid)
@@ -107,9 +142,12 @@ def speed(name: str, folder: Path, runs: int) -> dict[str, Any]:
     if "second_per_grid_ts" in inputs:
         copies["second_per_grid_ts"] = list(inputs["second_per_grid_ts"]) * RESPONSES
 
-    def ours() -> None:
+    def ours(engine: Any = engine) -> None:
         [group] = responses(engine, [prompt], n=RESPONSES, max_tokens=NEW)
         assert all(len(one.token_ids) == NEW for one in group)
+
+    def updated() -> float:
+        return timed(lambda: asyncio.run(vllm.load_weights(module.named_parameters())))
 
     def theirs() -> None:
         with torch.inference_mode():
@@ -118,6 +156,11 @@ def speed(name: str, folder: Path, runs: int) -> dict[str, Any]:
 
     seconds: dict[str, list[float]] = {"evr1": [], "generate": []}
     ours(), theirs()  # warm
+    for _ in range(runs + 1 if vllm else 0):
+        seconds.setdefault("vllm_weights", []).append(updated())
+        seconds.setdefault("vllm", []).append(timed(lambda: ours(vllm)))
+    for way in seconds.keys() - {"evr1", "generate"}:
+        del seconds[way][0]  # warm
     for _ in range(runs):
         seconds["evr1"].append(timed(ours))
         seconds["generate"].append(timed(theirs))
@@ -127,7 +170,7 @@ def speed(name: str, folder: Path, runs: int) -> dict[str, Any]:
         "visual_tokens": visual_tokens(prompt.encoded),
         "seconds": medians,
         "times_faster": round(medians["generate"] / medians["evr1"], 2),
-    }
+    } | ({"vllm_times_faster_than_evr1": round(medians["evr1"] / medians["vllm"], 2)} if vllm else {})
 
 
 def visual_tokens(encoded: Encoded) -> int:

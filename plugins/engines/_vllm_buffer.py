@@ -79,7 +79,7 @@ def tensor_at(data: Tensor, dtype: str, shape: Sequence[int], offset: int) -> Te
     """A view of one tensor in the buffer."""
     kind = getattr(torch, dtype)
     count = torch.Size(shape).numel()
-    return data[offset : offset + count * kind.itemsize].view(kind).view(*shape)
+    return data[offset : offset + count * kind.itemsize].view(kind).view(torch.Size(shape))
 
 
 def checksum(value: Tensor) -> int:
