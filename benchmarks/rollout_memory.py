@@ -34,7 +34,8 @@ PROMPTS, RESPONSES, NEW, AVERAGED = 4, 4, 32, 10
 
 
 def resident(leader: int) -> int:
-    """Kilobytes of all processes of a session; of this one alone for its own id."""
+    """Kilobytes of all processes of a session, of this one alone for its own id. Pages of files, such as program code, do not count:
+    the kernel drops and reads them again as it likes."""
     total = 0
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():
@@ -43,7 +44,7 @@ def resident(leader: int) -> int:
             own = int(folder.name) == leader if leader == os.getpid() else os.getsid(int(folder.name)) == leader
             if own:
                 lines = (folder / "status").read_text().splitlines()
-                total += sum(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+                total += sum(int(line.split()[1]) for line in lines if line.startswith(("RssAnon", "RssShmem")))
         except (ProcessLookupError, FileNotFoundError):
             continue
     return total

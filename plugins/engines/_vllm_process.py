@@ -99,8 +99,10 @@ class Process:
 
     def close(self) -> None:
         """Ends the process and all that it has started."""
-        with self._lock, suppress(OSError):
-            self._pipe.send(None)
+        if self._lock.acquire(timeout=1.0):  # a message may be stuck in the pipe
+            with suppress(OSError):
+                self._pipe.send(None)
+            self._lock.release()
         with suppress(subprocess.TimeoutExpired):
             self._child.wait(PATIENCE)
         self.gone = True

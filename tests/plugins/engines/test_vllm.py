@@ -101,7 +101,7 @@ def live(request):
             runner.run(engine.close())
 
 
-def _train(live, steps=12):
+def _train(live):
     """Supervised steps on one answer for each of the prompts, so that the policy is half sure of what it says."""
     tokenizer = live.processor.tokenizer
     groups = []
@@ -112,9 +112,9 @@ def _train(live, steps=12):
     width = max(len(group.responses[0].token_ids) for group in groups)
     work = Credited(groups=groups, advantages=torch.ones(len(groups), width), trained=torch.ones(len(groups), dtype=torch.bool))
     algorithm = load_class(resolve("algorithms", "sft"))()
-    for _ in range(steps):
+    for _ in range(40 if live.name == "qwen3_5" else 10):  # in bfloat16, an unsure policy has tokens of equal probability
         metrics = live.policy.update(algorithm, work)
-    assert 0.5 < metrics["actor/pg_loss"] < 5.0
+    assert metrics["actor/pg_loss"] < 1.5
 
 
 def difference(live, prompts, **sampling):
