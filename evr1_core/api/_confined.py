@@ -241,10 +241,15 @@ def execute(task: dict[str, Any]) -> NoReturn:
     os.execve(task["python"], [task["python"], "-I", "-B", "-X", "utf8", f"{FOLDER}/source"], {})
 
 
+def landlock_version() -> int:
+    """0 where the kernel has no Landlock."""
+    return max(0, int(LIBC.syscall(LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)))
+
+
 def restrict_files() -> None:
     """Landlock on top, where the kernel has it: writing in the folder alone, no TCP, no signals to process 1."""
-    abi = LIBC.syscall(LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)
-    if abi < 1:
+    abi = landlock_version()
+    if not abi:
         return
     rights = (1 << (13 + (abi >= 2) + (abi >= 3))) - 1 | (1 << 15 if abi >= 5 else 0)
     attributes = (ctypes.c_uint64 * 3)(rights, 3, 3)

@@ -67,7 +67,7 @@ def _build(args: argparse.Namespace, config: RunConfig) -> int:
         config.frames,
         _grid(args, config),
         media_root=Path(config.data.media_root),
-        folder=_folder(config),
+        folder=folder_of(config),
         decoders=decoders,
         threads=0 if args.workers == 1 else 1,  # the processes share the cores
     )
@@ -92,7 +92,7 @@ def _plan(args: argparse.Namespace, config: RunConfig) -> int:
     from evr1_core.api import Media, MediaError
     from evr1_core.cache.frames import FrameCache
 
-    cache = FrameCache(config.cache, config.frames, _grid(args, config), media_root=Path(), folder=_folder(config))
+    cache = FrameCache(config.cache, config.frames, _grid(args, config), media_root=Path(), folder=folder_of(config))
     failed = False
     for file in args.files:
         try:
@@ -120,7 +120,7 @@ def _list(args: argparse.Namespace, config: RunConfig) -> int:
     from evr1_core.cache.upkeep import listed
 
     total = count = 0
-    for entry in listed(args.folder or _folder(config)):
+    for entry in listed(args.folder or folder_of(config)):
         used = f"{datetime.fromtimestamp(entry.used):%Y-%m-%d %H:%M}"
         what = entry.problem or f"{'x'.join(map(str, entry.shape)):>18}  {entry.path}"
         print(f"{entry.key[:12]}  {_bytes(entry.size):>9}  {used}  {what}")
@@ -133,7 +133,7 @@ def _verify(args: argparse.Namespace, config: RunConfig) -> int:
     from evr1_core.cache.upkeep import verify
 
     bad = count = 0
-    for path, problem in verify(args.folder or _folder(config)):
+    for path, problem in verify(args.folder or folder_of(config)):
         count += 1
         if problem:
             bad += 1
@@ -147,14 +147,15 @@ def _verify(args: argparse.Namespace, config: RunConfig) -> int:
 def _clean(args: argparse.Namespace, config: RunConfig) -> int:
     from evr1_core.cache.upkeep import clean
 
-    done = clean(args.folder or _folder(config), args.max_size)
+    done = clean(args.folder or folder_of(config), args.max_size)
     print(f"{done.removed} entries removed, {_bytes(done.freed)} freed, {_bytes(done.left)} left")
     if done.left > args.max_size:
         print(f"more than {_bytes(args.max_size)} is left: {done.busy} entries are in use", file=sys.stderr)
     return 0
 
 
-def _folder(config: RunConfig) -> Path:
+def folder_of(config: RunConfig) -> Path:
+    """The cache that the settings mean."""
     return Path(config.cache.folder or Path(config.output or "runs/run").parent / "cache")
 
 

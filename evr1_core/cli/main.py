@@ -23,6 +23,7 @@ COMMANDS = (  # name and help; the module is evr1_core.cli.<name>
     ("new", "start a package with a plugin of your own"),
     ("demo", "the whole of it on small made-up clips"),
     ("config", "list settings, write a configuration to start from"),
+    ("doctor", "find what would keep a run from working here"),
 )
 DEBUG = "EVR1_DEBUG"  # any value: errors keep their traceback
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it

@@ -6,10 +6,9 @@ import argparse
 import inspect
 import json
 from collections.abc import Sequence
-from types import ModuleType
 
-from evr1_core.api.errors import PluginError
 from evr1_core.registry.catalog import GROUPS, Catalog, PluginRef
+from evr1_core.registry.checking import failures, load
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,33 +27,10 @@ def run(args: argparse.Namespace) -> int:
         return 0
     refs = catalog.group(group) if group else catalog.refs
     problems = {ref: catalog.problem(ref) for ref in refs}
-    failures = [ref for ref in refs if args.check and _fails(ref, problems)]
+    failed = failures(refs) if args.check else {}
+    problems |= failed
     print(_as_json(refs, problems) if args.json else _as_table(refs, problems))
-    return 1 if failures else 0
-
-
-def _fails(ref: PluginRef, problems: dict[PluginRef, str | None]) -> bool:
-    """Imports a plugin that is not disabled; its failure becomes its problem."""
-    from evr1_core.registry.catalog import is_disabled
-
-    if is_disabled(ref.dist):
-        return False
-    try:
-        _load(ref)
-    except PluginError as error:
-        problems[ref] = str(getattr(error, "cause", error))
-        return True
-    return False
-
-
-def _load(ref: PluginRef) -> type | ModuleType:
-    if ref.group == "hooks":
-        from evr1_core.registry.hooks import load_listener
-
-        return load_listener(ref)
-    from evr1_core.registry.loading import load_class
-
-    return load_class(ref)
+    return 1 if failed else 0
 
 
 def _as_json(refs: Sequence[PluginRef], problems: dict[PluginRef, str | None]) -> str:
@@ -84,7 +60,7 @@ def page(catalog: Catalog, group: str, name: str) -> str:
     from evr1_core.registry.loading import options_of
 
     ref = catalog.find(group, name)
-    loaded = _load(ref)
+    loaded = load(ref)
     head = f"{ref.group}/{ref.name}  {ref.origin}  {ref.target}"
     text = [head, "", inspect.cleandoc(loaded.__doc__ or "It has no docstring.")]
     if isinstance(loaded, type):
