@@ -34,8 +34,8 @@ PROMPTS, RESPONSES, NEW, AVERAGED = 4, 4, 32, 10
 
 
 def resident(leader: int) -> int:
-    """Kilobytes of all processes of a session, of this one alone for its own id. Pages of files, such as program code, do not count:
-    the kernel drops and reads them again as it likes."""
+    """Kilobytes of all processes of a session, of this one alone for its own id. Pages of files, such as program code, do not
+    count: the kernel drops and reads them again as it likes."""
     total = 0
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():
