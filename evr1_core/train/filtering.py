@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -30,6 +30,7 @@ from evr1_core.train import session
 from evr1_core.train.loop import sampling_of
 
 Verdict = Literal["kept", "too easy", "too hard", "failed"]
+Batch = asyncio.Task[list[PassRate]]
 
 
 @frozen(kw_only=True)
@@ -122,23 +123,29 @@ class FilterPass:
         return self._sampled(runner)
 
     def _sampled(self, runner: session.EngineRunner) -> Iterator[PassRate]:
-        batches = self._batches(runner.engine)
-        while rows := runner.run(_next(batches)):
+        """As many records at once as an engine in this process computes together; of another one, single records, so many of them
+        under way as keep it busy."""
+        appetite = runner.engine.appetite
+        size, width = (appetite, 1) if runner.engine.in_process else (1, appetite)
+        waiting = iter([self.todo[first : first + size] for first in range(0, len(self.todo), size)])
+        going: set[Batch] = set()
+        while True:
+            done, going = runner.run(self._advanced(runner.engine, going, waiting, width))
+            if not done:
+                return
+            failures = [error for task in done if (error := task.exception())]
+            rows = [row for task in done if not task.exception() for row in task.result()]
             self._rates.add(rows)
             yield from rows
+            if failures:
+                raise failures[0]
 
-    async def _batches(self, engine: RolloutEngine) -> AsyncIterator[list[PassRate]]:
-        """Pass rates in the order in which they are known: of as many records as an engine in this process computes together, or of
-        single ones, so many of them at a time as keep another one busy."""
-        size, width = (engine.appetite, 1) if engine.in_process else (1, engine.appetite)
-        waiting = iter([self.todo[first : first + size] for first in range(0, len(self.todo), size)])
-        going = {asyncio.create_task(self._batch(engine, samples)) for samples in islice(waiting, width)}
-        while going:
-            done, going = await asyncio.wait(going, return_when=asyncio.FIRST_COMPLETED)
-            going |= {asyncio.create_task(self._batch(engine, samples)) for samples in islice(waiting, len(done))}
-            for task in done:
-                if rows := task.result():
-                    yield rows
+    async def _advanced(
+        self, engine: RolloutEngine, going: set[Batch], waiting: Iterator[list[Sample]], width: int
+    ) -> tuple[set[Batch], set[Batch]]:
+        """(batches that are done, those under way), once one is done; nothing when all are."""
+        going = going | {asyncio.create_task(self._batch(engine, samples)) for samples in islice(waiting, width - len(going))}
+        return await asyncio.wait(going, return_when=asyncio.FIRST_COMPLETED) if going else (set(), set())
 
     async def _batch(self, engine: RolloutEngine, samples: Sequence[Sample]) -> list[PassRate]:
         prompts = self._encoded(samples)
@@ -196,10 +203,6 @@ class FilterPass:
             raise DataError([f"{self._data}: was changed in the meantime; run the command again, which samples what is new"])
         write_part(self._data, kept, out)
         return len(kept)
-
-
-async def _next(batches: AsyncIterator[list[PassRate]]) -> list[PassRate]:
-    return await anext(batches, [])
 
 
 def _stamp(path: Path) -> tuple[int, int]:
