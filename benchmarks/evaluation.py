@@ -32,8 +32,9 @@ import torch
 from evr1_core.evaluate.answers import Response, scored
 from evr1_core.evaluate.judging import Judging
 from evr1_core.evaluate.loading import Loader
+from evr1_core.evaluate.memory import Room, allowance
 from evr1_core.evaluate.pipeline import Pipeline
-from evr1_core.evaluate.run import Evaluation, frame_cache, prepare
+from evr1_core.evaluate.run import Evaluation, decoding, frame_cache, prepare
 from evr1_core.evaluate.settings import load_settings
 from evr1_core.registry.loading import build_plugin
 
@@ -94,7 +95,8 @@ async def timed(made: Evaluation, together: bool) -> float:
     await engine.start(made.config.model.path, family, processor, module)
     loader = Loader(family=family, processor=processor)
     (work,) = made.works
-    cache = frame_cache(work, family)
+    decoders = decoding(made.config)
+    cache = frame_cache(work, family, decoders)
     judging = Judging(client=made.config.judge, said=lambda work, row: None)
     try:
         start = time.perf_counter()
@@ -106,6 +108,7 @@ async def timed(made: Evaluation, together: bool) -> float:
                 caches={work.id: cache},
                 judging=judging,
                 workers=made.config.workers,
+                room=Room(allowance(made.config.frames_gb)),
                 said=lambda work, row: None,
             ).run()
         else:
@@ -115,6 +118,7 @@ async def timed(made: Evaluation, together: bool) -> float:
                 work.record(scored(work.benchmark, ready.item, Response(text=rollout.text, boxes=ready.boxes), work.settings))
         return time.perf_counter() - start
     finally:
+        decoders.close()
         await engine.close()
 
 

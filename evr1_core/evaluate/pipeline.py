@@ -13,6 +13,7 @@ from evr1_core.cache.frames import FrameCache
 from evr1_core.evaluate.answers import Failure, Response, failed, scored
 from evr1_core.evaluate.judging import Judging
 from evr1_core.evaluate.loading import Loader, NotReadyError, Ready
+from evr1_core.evaluate.memory import Room, cost
 from evr1_core.evaluate.rows import Row
 from evr1_core.evaluate.work import Work, groups
 
@@ -34,10 +35,12 @@ class Pipeline:
     caches: Mapping[str, FrameCache]
     judging: Judging
     workers: int
+    room: Room
     said: Callable[[Work, Row], None]
     _ready: asyncio.Queue[Ready | None] = field(init=False)
     _opened: bool = field(init=False)
     _failures: int = field(default=0, init=False)
+    _over: Ready | None = field(default=None, init=False)  # did not fit into the last batch
 
     def __attrs_post_init__(self) -> None:
         self._ready = asyncio.Queue(maxsize=max(2, 2 * self.engine.appetite))
@@ -82,21 +85,37 @@ class Pipeline:
                     await self._ready.put(ready)
 
     async def _ask(self) -> None:
-        while batch := await self._next():
-            await self._answer(batch)
-
-    async def _next(self) -> list[Ready]:
-        """One question, or as many as an engine in this process computes together; none at the end."""
-        batch: list[Ready] = []
-        while len(batch) < (self.engine.appetite if self.engine.in_process else 1):
+        while batch := await (self._batch() if self.engine.in_process else self._one()):
+            size = sum(cost(ready.request) for ready in batch)
+            await self.room.enter(size)
             try:
-                ready = await (asyncio.wait_for(self._ready.get(), FILL) if batch else self._ready.get())
+                await self._answer(batch)
+            finally:
+                self.room.leave(size)
+
+    async def _one(self) -> list[Ready]:
+        """The next question; none at the end."""
+        ready = await self._ready.get()
+        if ready is None:
+            self._ready.put_nowait(None)  # for the others
+        return [] if ready is None else [ready]
+
+    async def _batch(self) -> list[Ready]:
+        """As many questions as an engine in this process computes together; none at the end."""
+        batch, self._over = [self._over] if self._over else await self._one(), None
+        size = sum(cost(ready.request) for ready in batch)
+        while 0 < len(batch) < self.engine.appetite:
+            try:
+                more = await asyncio.wait_for(self._one(), FILL)
             except TimeoutError:
                 break
-            if ready is None:
-                self._ready.put_nowait(None)  # for the others, and for the next call
+            if not more:
                 break
-            batch.append(ready)
+            if not self.room.fits(own := cost(more[0].request), size):
+                self._over = more[0]
+                break
+            batch += more
+            size += own
         return batch
 
     async def _answer(self, batch: Sequence[Ready]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -58,10 +59,11 @@ class Count:
         self.name, self.total = work.id, len(work.items)
         self._scores = {item.uid: first(work.rows[item.uid]) for item in work.items if item.uid in work.rows}
         self._before, self._sum = len(self._scores), sum(self._scores.values())
-        self._start = self.line = time.monotonic()
+        self._start, self.line = math.inf, time.monotonic()
 
     def take(self, row: Row) -> None:
         """A row, new or in the place of one."""
+        self._start = min(self._start, time.monotonic())  # the first row: an engine may take a minute to start
         value = first(row)
         self._sum += value - self._scores.get(row["uid"], 0.0)
         self._scores[row["uid"]] = value
@@ -72,8 +74,8 @@ class Count:
         return len(self._scores)
 
     def rate(self) -> float:
-        """Questions a second, in this process."""
-        return (self.done - self._before) / max(time.monotonic() - self._start, 1e-9)
+        """Questions a second since the first of this process."""
+        return max(0, self.done - self._before - 1) / max(time.monotonic() - self._start, 1e-9)
 
     def score(self) -> str:
         """The running score."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,13 @@ from typing import Any
 from attrs import define, field, frozen
 
 from evr1_core.api import Benchmark, BenchmarkPaths, ConfigError, ModelFamily
+from evr1_core.cache.child import Decoders
 from evr1_core.cache.frames import FrameCache
 from evr1_core.config.schema import RolloutConfig, RunConfig
 from evr1_core.config.sources import resolved
 from evr1_core.evaluate.judging import Judging
 from evr1_core.evaluate.loading import Loader
+from evr1_core.evaluate.memory import Room, allowance
 from evr1_core.evaluate.pipeline import Pipeline
 from evr1_core.evaluate.progress import Progress
 from evr1_core.evaluate.report import Summary, write_reports
@@ -91,8 +93,8 @@ class Evaluation:
         """Scores the responses in a file."""
         given = read_responses(file, self.works)
         family = self.model.family
-        caches = {work.id: frame_cache(work, family) for work in self.works} if family else {}
-        with Progress(self.works) as progress:
+        with Progress(self.works) as progress, closing(decoding(self.config)) as decoders:
+            caches = {work.id: frame_cache(work, family, decoders) for work in self.works} if family else {}
             judging = Judging(client=self.config.judge, said=progress.said)
             score_responses(self.works, given, family, caches, judging, progress)
             judging.finish()
@@ -104,19 +106,22 @@ class Evaluation:
         assert family is not None
         engine = build_plugin("engines", self.config.engine.name, self.config.engine.options, place="engine")
         module = session.load_model(run, family).eval() if engine.in_process else None
+        decoders = decoding(self.config)
         try:
             await engine.start(self.config.model.path, family, processor, module)
             pipeline = Pipeline(
                 engine=engine,
                 loader=Loader(family=family, processor=processor),
                 works=self.works,
-                caches={work.id: frame_cache(work, family) for work in self.works},
+                caches={work.id: frame_cache(work, family, decoders) for work in self.works},
                 judging=judging,
                 workers=self.config.workers,
+                room=Room(allowance(self.config.frames_gb)),
                 said=progress.said,
             )
             await pipeline.run()
         finally:
+            decoders.close()
             await engine.close()
 
 
@@ -173,7 +178,8 @@ def _model(config: EvalConfig, responses: Path | None) -> Model:
         identity = {"path": str(responses), "responses": sha256(responses.read_bytes()).hexdigest()[:LENGTH]}
         return Model(family=family, processor=None, identity=identity | ({"family": type(family).__name__} if family else {}))
     assert family is not None
-    return Model(family=family, processor=session.load_processor(config.model.path), identity=_identity(config, family))
+    processor = session.load_processor(config.model.path)
+    return Model(family=family, processor=processor, identity=_identity(config, family, processor))
 
 
 def check(config: EvalConfig, *, asks: bool = True) -> None:
@@ -198,14 +204,20 @@ def as_run(config: EvalConfig) -> RunConfig:
     return RunConfig(model=config.model, rollout=RolloutConfig(engine=config.engine))
 
 
-def frame_cache(work: Work, family: ModelFamily) -> FrameCache:
+def decoding(config: EvalConfig) -> Decoders:
+    """The processes that decode, one for each video that is loaded at a time."""
+    return Decoders(size=config.workers, time_limit=config.cache.time_limit, memory_mb=config.cache.memory_limit)
+
+
+def frame_cache(work: Work, family: ModelFamily, decoders: Decoders) -> FrameCache:
     """The frames of one benchmark, in the folder that all share."""
     config = work.config
     folder = Path(config.cache.folder) if config.cache.folder else Path(config.output) / "cache"
-    return FrameCache(config.cache, config.frames, family.grid, media_root=work.paths.folder, folder=folder)
+    root, threads = work.paths.folder, 1 if config.workers > 1 else 0
+    return FrameCache(config.cache, config.frames, family.grid, media_root=root, folder=folder, decoders=decoders, threads=threads)
 
 
-def _identity(config: EvalConfig, family: ModelFamily) -> dict[str, str]:
+def _identity(config: EvalConfig, family: ModelFamily, processor: Any) -> dict[str, str]:
     return {
         "path": config.model.path,
         "checkpoint": checkpoint_id(Path(config.model.path)),
@@ -213,6 +225,7 @@ def _identity(config: EvalConfig, family: ModelFamily) -> dict[str, str]:
         "family_options": str(resolved(config.model.family.options)),
         "dtype": config.model.dtype,
         "engine": config.engine.name,
+        "opens_thinking": str(family.opens_thinking(processor)).lower(),
     }
 
 

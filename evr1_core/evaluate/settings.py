@@ -52,6 +52,11 @@ class EvalConfig:
     cache: CacheConfig = setting(CacheConfig, "decoded frames on disk; empty folder: `cache` in the results' folder")
     judge: JudgeClient = setting(JudgeClient, "who decides where rules cannot; no base_url: nobody")
     workers: int = setting(4, "videos loaded at a time", POSITIVE)
+    frames_gb: float = setting(
+        0.0,
+        "memory that the frames of questions in the engine may take, 4 bytes a value; 0: a quarter of what there is",
+        NOT_NEGATIVE,
+    )
     limit: int = setting(0, "first so many questions of each benchmark; 0: all", NOT_NEGATIVE)
 
     @property

@@ -51,13 +51,19 @@ def write_release(folder: Path, videos: int, per_video: int) -> None:
     (own / "LiveSports-3K-QA.json").write_text(json.dumps(rows), "utf-8")
 
 
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Frames that all tests share: a process that decodes takes seconds to start."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture
-def evaluation(root: Path, tmp_path: Path) -> Callable[..., Evaluation]:
+def evaluation(root: Path, cache: Path, tmp_path: Path) -> Callable[..., Evaluation]:
     """``evaluation("decoding.max_tokens=4", data=...)``: prepared, with the tiny model; closed by the test."""
 
     def make(*sets: str, data: Path = root, output: Path = tmp_path / "out", retry_failed: bool = False) -> Evaluation:
         flags = {"model.path": str(tiny_folder()), "data": str(data), "output": str(output), "benchmarks": ["livesports3k_qa"]}
-        settings = load_settings("ref", [*SMALL, f"cache.folder={tmp_path / 'cache'}", *sets], flags, "ref")
+        settings = load_settings("ref", [*SMALL, f"cache.folder={cache}", "workers=2", *sets], flags, "ref")
         return prepare(settings, retry_failed=retry_failed)
 
     return make

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+import time
 from pathlib import Path
+
+from evr1_core.cache import frames
+from evr1_core.evaluate.memory import Room
 
 PACED = str(Path(__file__).with_name("paced.py"))
 
 
-def paced_run(evaluation, root, **options):
-    sets = f"engine={{name: '{PACED}:Paced', options: {{slots: 8, prefill: 0.1, token: 0.01, tokens: 10}}}}"
-    made = evaluation(sets, **options)
+def paced_run(evaluation, root, sets=(), **options):
+    engine = f"engine={{name: '{PACED}:Paced', options: {{slots: 8, prefill: 0.1, token: 0.01, tokens: 10}}}}"
+    made = evaluation(engine, *sets, **options)
     try:
         made.ask()
         return made.report()[0], next(m for n, m in sys.modules.items() if n.startswith("_evr1_file_paced")).STARTED[-1]
@@ -30,10 +35,7 @@ def test_all_slots_are_filled_with_a_warm_cache(evaluation, tmp_path):
 
 
 def test_a_slow_video_holds_nothing_else_up(evaluation, root, monkeypatch, tmp_path):
-    import time
-
-    from evr1_core.cache import frames
-
+    paced_run(evaluation, root, output=tmp_path / "first")  # decodes
     clip = frames.FrameCache.clip
 
     def slow(self, media):
@@ -45,3 +47,31 @@ def test_a_slow_video_holds_nothing_else_up(evaluation, root, monkeypatch, tmp_p
     _, engine = paced_run(evaluation, root)
     ends = sorted(end for _, end in engine.busy)
     assert len([end for end in ends if end < ends[-1] - 0.5]) >= 8  # the other two films' questions were through long before
+
+
+def test_frames_under_way_stay_within_their_memory(evaluation, root):
+    """Frames of 4 x 3 x 32 x 32 values or more: three requests at most fit into 160 kB, and every question is asked."""
+    _, engine = paced_run(evaluation, root, sets=["frames_gb=0.00015"])
+    events = sorted([(start, 1) for start, _ in engine.busy] + [(end, -1) for _, end in engine.busy])
+    most = now = 0
+    for _, step in events:
+        now += step
+        most = max(most, now)
+    assert len(engine.busy) == 12
+    assert 1 <= most <= 3
+
+
+def test_room_is_given_in_the_order_asked():
+    async def run():
+        room, order = Room(10), []
+
+        async def take(name, size, seconds):
+            await room.enter(size)
+            order.append(name)
+            await asyncio.sleep(seconds)
+            room.leave(size)
+
+        await asyncio.gather(take("a", 6, 0.02), take("b", 6, 0.0), take("c", 4, 0.0), take("huge", 50, 0.0), take("d", 1, 0.0))
+        return order
+
+    assert asyncio.run(run()) == ["a", "b", "c", "huge", "d"]

@@ -32,7 +32,7 @@ def test_every_question_gets_one_row_and_the_reports_say_how(evaluation, tmp_pat
     monkeypatch.setattr(
         frames.FrameCache, "_stored", lambda self, media, *a, **k: (decoded.update([media.path]), store(self, media, *a, **k))[1]
     )
-    made = evaluation()
+    made = evaluation(f"cache.folder={tmp_path / 'own'}")
     summary = run(made)
     rows = rows_of(made)
     assert sorted(row["uid"] for row in rows) == sorted(f"livesports3k_qa/{n}" for n in range(12))
@@ -86,7 +86,7 @@ def test_batches_do_not_change_the_answers(evaluation, tmp_path):
 
 def test_a_missing_and_a_broken_film_are_wrong_answers(evaluation, root, tmp_path):
     data = tmp_path / "broken"
-    shutil.copytree(root, data)
+    shutil.copytree(root, data)  # with the times of change, so that stored frames are found
     (data / "livesports3k_qa" / "videos" / "v0.mp4").unlink()
     (data / "livesports3k_qa" / "videos" / "v1.mp4").write_bytes(b"no film")
     made = evaluation(data=data)
