@@ -79,6 +79,10 @@ class Benchmark(ABC):
         """The items of one row in the normalised form: that of :func:`evr1_core.api.releases.normalised_item`."""
         yield normalised_item(row, self.id)
 
+    def locate(self, path: str, paths: BenchmarkPaths) -> str | None:
+        """Where a video or image of an item lies below the benchmark's folder; None when it is missing."""
+        return paths.medium(path)
+
     def prompt(self, item: EvalItem, style: PromptStyle, transcript: Sequence[Line] = ()) -> Prompt:
         """Video, images and question. ``transcript``: the lines at the sampled frames, when the style wants subtitles."""
         return questions.ask(item, style, transcript=transcript)

@@ -74,7 +74,7 @@ def _found(benchmark: Benchmark, config: EvalConfig) -> Found:
     except Evr1Error as error:
         return Found(benchmark=benchmark, annotations="unreadable", problem=str(error))
     videos = {item.video for item in items}
-    there = sum(paths.medium(video) is not None for video in videos)
+    there = sum(benchmark.locate(video, paths) is not None for video in videos)
     kind = "official" if paths.official(benchmark.official) else "normalised"
     problem = f"{len(videos) - there} videos are missing in {paths.folder}" if there < len(videos) else ""
     return Found(

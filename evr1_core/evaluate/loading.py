@@ -45,11 +45,11 @@ class Loader:
 
     def video(self, work: Work, cache: FrameCache, item: EvalItem) -> Clip:
         """The frames of an item's video. Raises NotReadyError; CacheError when there is no room for them."""
-        return _clip(cache, Media(kind="video", path=placed(item, work.paths).video, span=item.clip))
+        return _clip(cache, Media(kind="video", path=placed(work, item).video, span=item.clip))
 
     def ready(self, work: Work, cache: FrameCache, item: EvalItem, video: Clip) -> Ready:
         """The request of an item whose video is loaded. Raises NotReadyError."""
-        item = seen(placed(item, work.paths), video)
+        item = seen(placed(work, item), video)
         prompt = work.benchmark.prompt(item, work.config.style, transcript(work, item, video))
         own = Media(kind="video", path=item.video, span=item.clip)
         clips = tuple(video if media == own else _clip(cache, media) for media in prompt.media)

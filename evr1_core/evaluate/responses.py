@@ -79,7 +79,7 @@ def score_responses(
 
 def _placed(work: Work, item: EvalItem, family: ModelFamily, cache: FrameCache) -> tuple[EvalItem, Any]:
     """The item with what its video says, and the space of the family's boxes; without the video, the item alone."""
-    item = placed(item, work.paths)
+    item = placed(work, item)
     try:
         outline = cache.outline(Media(kind="video", path=item.video, span=item.clip))
     except MediaError:

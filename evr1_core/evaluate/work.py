@@ -121,10 +121,7 @@ def groups(items: Sequence[EvalItem]) -> Iterator[list[EvalItem]]:
     yield from found.values()
 
 
-def placed(item: EvalItem, paths: BenchmarkPaths) -> EvalItem:
+def placed(work: Work, item: EvalItem) -> EvalItem:
     """The item with the paths under which its media lie; those that are missing as they were."""
-    return evolve(
-        item,
-        video=paths.medium(item.video) or item.video,
-        images=tuple(paths.medium(image) or image for image in item.images),
-    )
+    video, *images = (work.benchmark.locate(path, work.paths) or path for path in (item.video, *item.images))
+    return evolve(item, video=video, images=tuple(images))
