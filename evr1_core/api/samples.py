@@ -29,8 +29,8 @@ class Sample:
 
     ``uid`` is stable: joins and resuming key on it. ``task`` is the problem type in canonical form (lower case, blanks for ``_``
     and ``-``). ``answer`` is the gold as text; a gold that is no string in the file is kept as JSON text. ``problem`` may hold
-    ``<image>`` and ``<video>`` placeholders, which take ``media`` in order. ``offline`` is a stored trajectory. ``origin`` is
-    ``file:line``.
+    ``<image>`` and ``<video>`` placeholders, which take ``media`` in order. ``offline`` is a stored trajectory, and
+    ``offline_logprobs`` what whoever sampled it gave each of its tokens, end token included. ``origin`` is ``file:line``.
     """
 
     uid: str
@@ -41,6 +41,7 @@ class Sample:
     media: tuple[Media, ...] = ()
     source: str = ""
     offline: str | None = None
+    offline_logprobs: tuple[float, ...] = ()
     origin: str = ""
     extra: Mapping[str, Any] = field(factory=dict)
 

@@ -61,6 +61,7 @@ class KeysConfig:
     source: str = setting("data_source", "name of the data set")
     has_offline: str = setting("has_offline_trajectory", "whether the stored trajectory may be used")
     offline: str = setting("offline_output", "stored trajectory")
+    offline_logprobs: str = setting("offline_logprobs", "log-probabilities of its tokens, end token included, as they were sampled")
 
 
 @frozen(kw_only=True)

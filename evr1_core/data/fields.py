@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -70,6 +71,19 @@ def read_offline(row: Mapping[str, Any], keys: KeysConfig) -> str | None:
     if flag and not text.strip():
         raise BadRowError(f"{keys.has_offline}: is true, and {keys.offline} is blank")
     return None if flag is False or not text.strip() else text
+
+
+def read_offline_logprobs(row: Mapping[str, Any], keys: KeysConfig) -> tuple[float, ...]:
+    """The log-probabilities of the stored trajectory's tokens; none when the key is missing or empty."""
+    value = row.get(keys.offline_logprobs)
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise BadRowError(f"{keys.offline_logprobs}: must be a list of numbers; is {shown(value)}")
+    for each in value:
+        if isinstance(each, bool) or not isinstance(each, int | float) or not math.isfinite(each) or each > 0:
+            raise BadRowError(f"{keys.offline_logprobs}: must hold logarithms of probabilities, 0 or less; holds {shown(each)}")
+    return tuple(map(float, value))
 
 
 def shown(value: Any) -> str:

@@ -92,6 +92,7 @@ def _sample(row: Any, keys: KeysConfig, uid: str, place: str) -> Sample:
         media=in_order(problem, media),
         source=fields.read_optional_text(row, keys.source),
         offline=fields.read_offline(row, keys),
+        offline_logprobs=fields.read_offline_logprobs(row, keys),
         origin=place,
         extra={key: value for key, value in row.items() if key not in _known(keys)},
     )
@@ -99,4 +100,4 @@ def _sample(row: Any, keys: KeysConfig, uid: str, place: str) -> Sample:
 
 def _known(keys: KeysConfig) -> set[str]:
     named = (keys.problem, keys.answer, keys.options, keys.task, keys.kind, keys.videos, keys.images, keys.source)
-    return {*named, keys.has_offline, keys.offline}
+    return {*named, keys.has_offline, keys.offline, keys.offline_logprobs}

@@ -37,13 +37,15 @@ class EncodedPrompt:
 
 @frozen(kw_only=True, eq=False)
 class Response:
-    """One response of a group. ``token_ids`` include the end token when there is one; ``offline``: a stored trajectory."""
+    """One response of a group. ``token_ids`` include the end token when there is one. ``logprobs``: the engine's. ``offline``: a
+    stored trajectory; ``recorded``: the log-probabilities stored with it, None without any."""
 
     text: str
     token_ids: tuple[int, ...]
     truncated: bool
     logprobs: tuple[float, ...] | None = None
     offline: bool = False
+    recorded: tuple[float, ...] | None = None
 
 
 @define(kw_only=True, eq=False)
@@ -135,8 +137,20 @@ def offline_response(
         raise ModelError(
             f"{sample.origin or sample.uid}: the stored trajectory of {sample.uid!r} holds an image, video or vision token"
         )
-    token_ids, truncated = offline_row(ids, eos_ids, max_tokens)
-    return Response(text=sample.offline, token_ids=tuple(token_ids), truncated=truncated, offline=True)
+    row, _ = offline_row(ids, eos_ids, len(ids) + 1)
+    recorded = sample.offline_logprobs
+    if recorded and len(recorded) != len(row):
+        raise ModelError(
+            f"{sample.origin or sample.uid}: the stored trajectory of {sample.uid!r} has {len(row)} tokens, "
+            f"its end token included, and {len(recorded)} recorded log-probabilities; they must come from a model with this tokenizer"
+        )
+    return Response(
+        text=sample.offline,
+        token_ids=tuple(row[:max_tokens]),
+        truncated=len(row) > max_tokens,
+        offline=True,
+        recorded=recorded[:max_tokens] or None,
+    )
 
 
 def offline_row(ids: Sequence[int], eos_ids: Sequence[int], max_tokens: int) -> tuple[list[int], bool]:

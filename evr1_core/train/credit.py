@@ -83,8 +83,18 @@ def filter_metrics(search: DynamicFilter[int]) -> dict[str, float]:
 def sampled_logprobs(groups: Sequence[Group]) -> Tensor | None:
     """float32 ``[B, T]``: the engine's log-probabilities, 0 on padding and on rows without; None when no row has any."""
     rows = [response.logprobs or () for group in groups for response in group.responses]
-    if not any(rows):
+    return _in_rows(rows, groups) if any(rows) else None
+
+
+def recorded_logprobs(groups: Sequence[Group]) -> Tensor | None:
+    """float32 ``[B, T]``: those recorded with stored trajectories, 0 elsewhere; None when there is none, or one lacks them."""
+    stored = [response for group in groups for response in group.responses if response.offline]
+    if not stored or any(response.recorded is None for response in stored):
         return None
+    return _in_rows([response.recorded or () for group in groups for response in group.responses], groups)
+
+
+def _in_rows(rows: Sequence[Sequence[float]], groups: Sequence[Group]) -> Tensor:
     width = max(len(response.token_ids) for group in groups for response in group.responses)
     return torch.tensor([[*row, *[0.0] * (width - len(row))] for row in rows])
 

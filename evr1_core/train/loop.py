@@ -25,6 +25,7 @@ from evr1_core.train.credit import (
     filter_metrics,
     group_metrics,
     length_metrics,
+    recorded_logprobs,
     sampled_logprobs,
     score_batch,
     score_metrics,
@@ -250,7 +251,7 @@ class Trainer:
         self, number: int, groups: Sequence[Group], advantages: Tensor, trained: Tensor, logprobs: Logprobs
     ) -> dict[str, float]:
         """All optimiser updates of a step. Metrics of several updates are averaged, the gradient norm also by its maximum."""
-        first_rows = _first_rows(groups)
+        first_rows, recorded = _first_rows(groups), recorded_logprobs(groups)
         results: list[dict[str, float]] = []
         for chosen in self._minibatches(number, groups):
             rows = torch.cat([torch.arange(*first_rows[place : place + 2]) for place in chosen])
@@ -263,6 +264,7 @@ class Trainer:
                 old_logprobs=None if self._only_one_update(groups) else _of(logprobs.old, rows),
                 sampled_logprobs=_of(logprobs.sampled, rows),
                 reference_logprobs=_of(logprobs.reference, rows) if self.config.kl.place == "loss" else None,
+                recorded_logprobs=_of(recorded, rows),
             )
             results.append(self.policy.update(self.algorithm, work, self.kl.coef))
         return _averaged(results, "actor") | {"actor/updates": float(len(results))}

@@ -33,6 +33,7 @@ class Credited:
     ``advantages`` and all log-probs ``[B, T]``, ``trained`` bool ``[B]``: rows follow the responses of the groups in order.
     ``old_logprobs`` None: the update is the only one on its samples, so that they are the policy's own. ``sampled_logprobs``: the
     engine's, with which the rollout correction compares; None: no correction. ``reference_logprobs``: where KL is in the loss.
+    ``recorded_logprobs``: those stored with all trajectories, if they are.
     """
 
     groups: Sequence[Group]
@@ -41,6 +42,7 @@ class Credited:
     old_logprobs: Tensor | None = None
     sampled_logprobs: Tensor | None = None
     reference_logprobs: Tensor | None = None
+    recorded_logprobs: Tensor | None = None
 
 
 class Policy(Passes):
@@ -119,6 +121,9 @@ class Policy(Passes):
         def of(values: Tensor) -> Tensor:
             return values[rows.to(values.device), :width].to(device)
 
+        def maybe(values: Tensor | None) -> Tensor | None:
+            return None if values is None else of(values)
+
         responses = [response for group in part.groups for response in group.responses]
         offline = torch.tensor([response.offline for response in responses], device=device)
         old = logprobs.detach() if work.old_logprobs is None else of(work.old_logprobs)
@@ -136,7 +141,8 @@ class Policy(Passes):
             global_sequences=agreed.sequences,
             max_tokens=self._max_tokens,
             weights=weights,
-            reference_logprobs=None if work.reference_logprobs is None else of(work.reference_logprobs),
+            behaviour_logprobs=maybe(work.recorded_logprobs),
+            reference_logprobs=maybe(work.reference_logprobs),
             entropy=entropy if self._entropy_coef else entropy.detach(),
         )
 

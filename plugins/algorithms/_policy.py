@@ -71,7 +71,10 @@ class PolicyLoss(Algorithm):
             losses = torch.where(stored, shaped_imitation(logprobs, batch.advantages, gamma=self.off_gamma), losses)
         elif self.off_mode == "is":
             if batch.behaviour_logprobs is None:
-                raise Evr1Error("algorithm.options.off_mode: `is` needs the log-probabilities recorded with stored trajectories")
+                raise Evr1Error(
+                    "algorithm.options.off_mode: `is` needs the log-probabilities that every stored trajectory was sampled with; "
+                    "give them in the records (`offline_logprobs`), or choose `on_policy` or `luffy`"
+                )
             theirs = importance_weighted(logprobs, batch.behaviour_logprobs, batch.advantages, bound=self.off_max)
             losses = torch.where(stored, theirs, losses)
         if self.off_drop_negative:

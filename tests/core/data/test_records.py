@@ -140,6 +140,11 @@ def test_stored_trajectories(read):
     assert [sample.offline for sample in read(*rows)] == ["x", "x", None, None, None]
 
 
+def test_their_log_probabilities(read):
+    rows = [{"offline_output": "x", "offline_logprobs": [-1.5, 0]}, {"offline_output": "x"}]
+    assert [sample.offline_logprobs for sample in read(*rows)] == [(-1.5, 0.0), ()]
+
+
 HALF = "\ud83d"
 BAD = [
     ({"problem": ...}, "problem: must be text that is not blank; is missing"),
@@ -148,6 +153,8 @@ BAD = [
     ({"problem": "x" + HALF}, "problem: holds half a surrogate pair at character 1, which no tokenizer takes"),
     ({"problem_type": ""}, 'problem_type: must be text that is not blank; is ""'),
     ({"answer": ...}, "answer: must be given; is missing"),
+    ({"offline_logprobs": "x"}, 'offline_logprobs: must be a list of numbers; is "x"'),
+    ({"offline_logprobs": [0.5]}, "offline_logprobs: must hold logarithms of probabilities, 0 or less; holds 0.5"),
     ({"answer": None}, "answer: must be given; is missing"),
     ({"answer": "  "}, 'answer: must be given; is "  "'),
     ({"answer": []}, "answer: must be given; is []"),

@@ -10,7 +10,7 @@ import pytest
 import torch
 from attrs import evolve
 
-from evr1_core.api import Rollout
+from evr1_core.api import ModelError, Rollout
 from evr1_core.config.schema import (
     CorrectionConfig,
     CriticConfig,
@@ -166,6 +166,27 @@ def test_weights_scale_the_update_and_bypass_takes_the_sampler_s_word():
     assert loss(mode="truncate")[0] == pytest.approx(plain * math.exp(0.5), rel=1e-3)
     assert loss(mode="mask", high=1.2, low=0.8)[0] == 0
     assert loss(mode="bypass")[1] == pytest.approx(math.exp(0.5), rel=1e-3)
+
+
+def test_stored_trajectories_are_weighed_by_what_they_were_recorded_with():
+    def loss(mode, shift):
+        own = trainer(GRPO(off_mode=mode), texts=lambda request, place: "nothing", mix=MixConfig(enabled=True))
+        stored = own.mixer.only_stored(own.encoder.encode(samples(2, OFFLINE)))
+        unseen = [-1.0] * (len(own.mixer.tokenizer(OFFLINE, add_special_tokens=False)["input_ids"]) + 1 - 6)  # behind the limit
+        logprobs = [[value - shift for value in row] + unseen for row in own.policy.logprobs(stored).tolist()]
+        records = [evolve(each, offline_logprobs=tuple(row)) for each, row in zip(samples(2, OFFLINE), logprobs, strict=True)]
+        return asyncio.run(own.step(1, records))["actor/pg_loss"]
+
+    same = loss("is", 0.0)
+    assert same == pytest.approx(loss("on_policy", 0.0), abs=1e-6)
+    assert (loss("is", 0.5) - same) / (loss("is", 0.2) - same) == pytest.approx(math.expm1(0.5) / math.expm1(0.2), rel=1e-3)
+    assert loss("is", 1.0) == pytest.approx(loss("is", 3.0), abs=1e-6)  # off_max = 2 bounds both
+
+
+def test_log_probabilities_of_another_tokenizer_are_refused():
+    own = trainer(GRPO(off_mode="is"), mix=MixConfig(enabled=True))
+    with pytest.raises(ModelError, match=r"trajectory of 's0' has \d+ tokens, its end token included, and 2 recorded"):
+        asyncio.run(own.step(1, [evolve(each, offline_logprobs=(-1.0, -1.0)) for each in samples(1, OFFLINE)]))
 
 
 def test_an_entropy_bonus_raises_the_entropy():
