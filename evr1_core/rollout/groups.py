@@ -142,7 +142,7 @@ def offline_response(
     if recorded and len(recorded) != len(row):
         raise ModelError(
             f"{sample.origin or sample.uid}: the stored trajectory of {sample.uid!r} has {len(row)} tokens, "
-            f"its end token included, and {len(recorded)} recorded log-probabilities; they must come from a model with this tokenizer"
+            f"its end token included, and {len(recorded)} recorded log-probabilities; record them with this tokenizer"
         )
     return Response(
         text=sample.offline,
