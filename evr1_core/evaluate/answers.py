@@ -11,7 +11,7 @@ from evr1_core.api.answers import Mode, layout
 from evr1_core.api.rubrics import Ask
 from evr1_core.evaluate.rows import Row
 
-Failure = Literal["media", "prompt", "engine", "missing"]
+Failure = Literal["media", "prompt", "engine"]
 OPEN = "<think>"
 MODES: tuple[Mode, ...] = ("lenient", "strict")
 
@@ -55,6 +55,7 @@ def scored(benchmark: Benchmark, item: EvalItem, response: Response, settings: s
         "truncated": response.truncated or layout(text).open_reasoning,
         "num_tokens": response.num_tokens,
         "prompt_tokens": response.prompt_tokens,
+        "opened": response.opened,
         "boxes": response.boxes and asdict(response.boxes),
         "response": response.text,
     }

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evr1_core.api import DataError, EvalItem, Media, MediaError, ModelFamily
+from evr1_core.api import BoxSpace, DataError, EvalItem, Media, MediaError, ModelFamily
 from evr1_core.api.files import read_rows
 from evr1_core.cache.frames import FrameCache
-from evr1_core.evaluate.answers import Response, scored, seen
+from evr1_core.evaluate.answers import Response, failed, scored, seen
 from evr1_core.evaluate.judging import Judging
 from evr1_core.evaluate.progress import Progress
 from evr1_core.evaluate.work import Work, placed
@@ -18,20 +18,22 @@ from evr1_core.rollout.boxes import prediction_space
 
 def read_responses(path: Path, works: Sequence[Work]) -> dict[str, Mapping[str, Any]]:
     """The rows of a file by uid. A row has ``response`` and ``uid``, or ``benchmark`` and ``source_id`` where that is unique; it
-    may have ``truncated``. Raises DataError with every row that has not, or belongs to no question, or to one that has another.
+    may have ``truncated``. Rows of an evaluation are such rows too; those of failed questions have an ``error`` instead.
+
+    Raises DataError with every row that has not, or belongs to no question, or to one that has another response.
     """
     rows, problems = read_rows(path)
     known = {item.uid for work in works for item in work.items}
     published = _published(works)
     found: dict[str, Mapping[str, Any]] = {}
     for _, origin, row in rows:
-        if not isinstance(row, dict) or not isinstance(row.get("response"), str):
+        if not isinstance(row, dict) or not isinstance(row.get("response", row.get("error")), str):
             problems.append(f"{origin}: a row must have `response`, a text")
             continue
         uid = row.get("uid") or published.get((str(row.get("benchmark")), str(row.get("source_id"))))
         if uid not in known:
             problems.append(f"{origin}: belongs to no question of these benchmarks; give `uid`, or `benchmark` and `source_id`")
-        elif uid in found:
+        elif uid in found and found[uid].get("response") != row.get("response"):
             problems.append(f"{origin}: a second response to {uid!r}")
         else:
             found[uid] = row
@@ -69,12 +71,27 @@ def score_responses(
                 continue
             given = responses[item.uid]
             shown, boxes = (item, None) if family is None else _placed(work, item, family, caches[work.id])
-            response = Response(text=given["response"], truncated=bool(given.get("truncated")), boxes=boxes)
-            row = scored(work.benchmark, shown, response, work.settings)
+            row = _row(work, shown, given, boxes)
             work.record(row)
             progress.said(work, row)
             if row["judge"] == "pending":
                 judging.submit(work, shown, row)
+
+
+def _row(work: Work, item: EvalItem, given: Mapping[str, Any], boxes: BoxSpace | None) -> dict[str, Any]:
+    if "response" not in given:
+        return failed(work.benchmark, item, work.settings, given.get("status", "engine"), given["error"])
+    if given.get("boxes"):
+        boxes = BoxSpace(**given["boxes"])
+    response = Response(
+        text=given["response"],
+        truncated=bool(given.get("truncated")),
+        num_tokens=given.get("num_tokens"),
+        prompt_tokens=given.get("prompt_tokens"),
+        opened=bool(given.get("opened")),
+        boxes=boxes,
+    )
+    return scored(work.benchmark, item, response, work.settings)
 
 
 def _placed(work: Work, item: EvalItem, family: ModelFamily, cache: FrameCache) -> tuple[EvalItem, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from hashlib import sha256
 from pathlib import Path
@@ -59,26 +60,33 @@ class Evaluation:
         self._files.close()
 
     def ask(self) -> Judging:
-        """Asks every question without a row, several benchmarks with one engine."""
+        """Asks every question without a row, several benchmarks with one engine; a judge, if there is one, decides what waits."""
         with Progress(self.works) as progress:
             judging = Judging(client=self.config.judge, said=progress.said)
+            self._submit_waiting(judging)
             if any(work.todo() for work in self.works):
                 asyncio.run(self._asked(judging, progress))
+            else:
+                judging.finish()
+                asyncio.run(judging.run())
         return judging
 
     def judge(self) -> Judging:
         """Judges the answers that wait for it."""
         self.config.judge.check()
-        waiting = {work.id: _waiting(work) for work in self.works}
         with Progress(self.works) as progress:
             judging = Judging(client=self.config.judge, said=progress.said)
-            for work in self.works:
-                items = {item.uid: item for item in work.items}
-                for uid, row in waiting[work.id].items():
-                    judging.submit(work, items[uid], row)
+            self._submit_waiting(judging)
             judging.finish()
             asyncio.run(judging.run())
         return judging
+
+    def _submit_waiting(self, judging: Judging) -> None:
+        for work in self.works:
+            if self.config.judge.base_url and any(row["judge"] == "pending" for row in work.rows.values()):
+                items = {item.uid: item for item in work.items}
+                for uid, row in _waiting(work).items():
+                    judging.submit(work, items[uid], row)
 
     def report(self) -> list[Summary]:
         """Writes the reports and tells the listeners."""
@@ -96,6 +104,7 @@ class Evaluation:
         with Progress(self.works) as progress, closing(decoding(self.config)) as decoders:
             caches = {work.id: frame_cache(work, family, decoders) for work in self.works} if family else {}
             judging = Judging(client=self.config.judge, said=progress.said)
+            self._submit_waiting(judging)
             score_responses(self.works, given, family, caches, judging, progress)
             judging.finish()
             asyncio.run(judging.run())
@@ -107,6 +116,8 @@ class Evaluation:
         engine = build_plugin("engines", self.config.engine.name, self.config.engine.options, place="engine")
         module = session.load_model(run, family).eval() if engine.in_process else None
         decoders = decoding(self.config)
+        threads = self.config.workers + self.config.judge.concurrency + 2  # the engine's own, and one to spare
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(threads))
         try:
             await engine.start(self.config.model.path, family, processor, module)
             pipeline = Pipeline(
@@ -140,15 +151,17 @@ def prepare(settings: Settings, *, retry_failed: bool = False, responses: Path |
     files = ExitStack()
     works = []
     try:
-        for benchmark in benchmarks:
-            works.append(_work(benchmark, settings, model, files, notes, retry_failed))
+        for name, benchmark in zip(config.benchmarks, benchmarks, strict=True):
+            works.append(_work(name, benchmark, settings, model, files, notes, retry_failed))
     except BaseException:
         files.close()
         raise
     return Evaluation(settings=settings, config=config, model=model, works=works, notes=notes, files=files)
 
 
-def _work(benchmark: Benchmark, settings: Settings, model: Model, files: ExitStack, notes: list[str], retry_failed: bool) -> Work:
+def _work(
+    name: str, benchmark: Benchmark, settings: Settings, model: Model, files: ExitStack, notes: list[str], retry_failed: bool
+) -> Work:
     config = settings.config(benchmark, model.family.grid if model.family else None)
     paths = BenchmarkPaths(folder=Path(config.data) / benchmark.id, source=config.source)
     annotations = read_annotations(benchmark, paths)
@@ -161,6 +174,7 @@ def _work(benchmark: Benchmark, settings: Settings, model: Model, files: ExitSta
     if retry_failed:
         rows = {uid: row for uid, row in rows.items() if row["status"] == "answered"}
     return Work(
+        name=name,
         benchmark=benchmark,
         paths=paths,
         config=config,

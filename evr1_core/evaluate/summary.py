@@ -9,7 +9,8 @@ from typing import Any
 from attrs import asdict
 
 from evr1_core.api import ScoredRow
-from evr1_core.config.manifest import package_versions
+from evr1_core.config.choices import Choice
+from evr1_core.config.manifest import package_versions, plugin_record
 from evr1_core.config.sources import resolved
 from evr1_core.evaluate.intervals import interval
 from evr1_core.evaluate.work import Work
@@ -85,5 +86,10 @@ def protocol(work: Work, model: Mapping[str, str]) -> dict[str, Any]:
         "model": dict(model),
         "engine": resolved(config.engine),
         "judge": {"base_url": config.judge.base_url, "model": config.judge.model},
+        "plugins": [_plugin("benchmarks", work.name), *([_plugin("engines", config.engine.name)] if "engine" in model else [])],
         "versions": package_versions(),
     }
+
+
+def _plugin(group: str, name: str) -> dict[str, str]:
+    return plugin_record(Choice(path=(), group=group, name=name, options={}))

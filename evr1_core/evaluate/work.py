@@ -31,8 +31,10 @@ class Annotations:
 
 @frozen(kw_only=True, eq=False)
 class Work:
-    """One benchmark of a run. ``settings``: hash of all that decides the rows; ``rows``: the rows so far, by uid."""
+    """One benchmark of a run. ``name``: what it was asked for by; ``settings``: hash of all that decides the rows; ``rows``: the
+    rows so far, by uid."""
 
+    name: str
     benchmark: Benchmark
     paths: BenchmarkPaths
     config: EvalConfig

@@ -88,6 +88,12 @@ def test_without_a_judge_rows_wait_and_are_judged_later(score, server):
     assert len(server.bodies) == 2  # nothing is judged twice
 
 
+def test_the_same_command_with_a_judge_judges_what_waits(score, server):
+    score(None)
+    status, _, summary, _ = score(server)
+    assert (status, summary["score"], len(server.bodies)) == (0, 50.0, 2)
+
+
 def test_an_outage_leaves_the_rows(score, server):
     server.script = lambda prompt, count: lambda handler: handler.reply(503, b"{}")
     status, _, summary, _ = score(server)

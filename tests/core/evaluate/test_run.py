@@ -7,9 +7,12 @@ import shutil
 from collections import Counter
 
 import pytest
+from attrs import evolve
 
 from evr1_core.api import EngineError
 from evr1_core.cache import frames
+from evr1_core.evaluate.run import prepare
+from evr1_core.evaluate.settings import load_settings
 from evr1_plugins.engines.hf import HuggingFaceEngine
 
 
@@ -143,3 +146,42 @@ def test_limit_is_said(evaluation):
     summary = run(evaluation("limit=5"))
     assert summary["counts"]["n_total"] == 5
     assert remarks([summary]) == ["livesports3k_qa: the first 5 questions only (limit)"]
+
+
+def test_rows_can_be_scored_again(evaluation, root, tmp_path):
+    data = tmp_path / "gap"
+    shutil.copytree(root, data)
+    (data / "livesports3k_qa" / "videos" / "v0.mp4").unlink()
+    first = evaluation(data=data)
+    before = run(first)
+    flags = {"data": str(data), "output": str(tmp_path / "again"), "benchmarks": ["livesports3k_qa"]}
+    file = first.works[0].file.path
+    again = prepare(load_settings("ref", [], flags, "ref"), responses=file)
+    again.take(file)
+    after = again.report()[0]
+    again.close()
+    assert after["scores"] == before["scores"]
+    assert {name: after["counts"][name] for name in before["counts"]} == before["counts"]
+
+
+def test_reasoning_that_the_template_opened_is_no_answer(evaluation, monkeypatch):
+    from evr1_core.api import ModelFamily
+
+    monkeypatch.setattr(ModelFamily, "opens_thinking", lambda self, processor: True)
+    decode = HuggingFaceEngine._decode
+
+    def said(self, requests):
+        texts = ["It may be A.</think>B", "It may be A, and", "A"]
+        answers = decode(self, requests)
+        return [[evolve(group[0], text=texts[number % 3])] for number, group in enumerate(answers)]
+
+    monkeypatch.setattr(HuggingFaceEngine, "_decode", said)
+    made = evaluation()
+    summary = run(made)
+    rows = rows_of(made)
+    assert sorted({(row["response"], row["answer"], row["truncated"]) for row in rows}, key=str) == [
+        ("A", None, True),
+        ("It may be A, and", None, True),
+        ("It may be A.</think>B", "B", rows[0]["truncated"]),
+    ]
+    assert summary["protocol"]["model"]["opens_thinking"] == "true"
