@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import pickle
+import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
@@ -24,6 +27,7 @@ from evr1_core.api import EngineInput, Sampling
 INSPECT = "import evr1_core; from vllm.model_executor.models.registry import _run; _run()"
 CPU_CACHE = 1 << 30  # bytes for keys and values on a CPU, where vLLM would take most of the memory
 FEWEST = 8192  # tokens computed in one step on a CPU
+PATIENCE = 20  # seconds to end in when nobody is there to ask any more
 
 
 class Server:
@@ -160,11 +164,11 @@ async def serve(pipe: Connection) -> None:
     from vllm.v1.engine.exceptions import EngineDeadError
 
     settings = pipe.recv()
-    engine = build(settings["arguments"])
-    server = Server(engine, settings["stops"], settings["banned"])
     loop = asyncio.get_running_loop()
     incoming: asyncio.Queue[Any] = asyncio.Queue()
     threading.Thread(target=_listen, args=(pipe, loop, incoming), daemon=True).start()
+    engine = build(settings["arguments"])
+    server = Server(engine, settings["stops"], settings["banned"])
     pipe.send((0, "ok", {"cpu": current_platform.is_cpu()}))
 
     tasks: dict[asyncio.Task[Any], int] = {}
@@ -199,7 +203,8 @@ def _listen(pipe: Connection, loop: asyncio.AbstractEventLoop, incoming: asyncio
             message = None
         loop.call_soon_threadsafe(incoming.put_nowait, message)
         if message is None:
-            return
+            time.sleep(PATIENCE)  # it may be starting, or hang
+            os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Every installed plugin keeps the contract of its group: those of evr1 and of whatever else is installed."""
 
+from importlib.util import find_spec
+
 import pytest
 
 from evr1_core.api import BenchmarkPaths, DataError
@@ -77,10 +79,19 @@ def tiny(tmp_path_factory):
     return family, folder
 
 
-@pytest.mark.parametrize("ref", of("engines"))
+@pytest.mark.parametrize("ref", [param for param in of("engines") if param.id != "evr1/vllm"])
 def test_engines(ref, tiny):
     family, folder = tiny
     check_engine(load_class(ref)(), family, folder)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed (make setup-vllm)")
+def test_vllm(tiny):
+    family, folder = tiny
+    engine = load_class(CATALOG.find("engines", "evr1/vllm"))(enforce_eager=True, max_model_len=2048, cache_gb=0.5)
+    check_engine(engine, family, folder)
 
 
 @pytest.mark.parametrize("ref", of("hooks"))

@@ -15,7 +15,6 @@ from evr1_core.api import EngineError, Media, ModelError, Prompt, Request, Sampl
 from evr1_core.config.schema import ModelConfig, RolloutConfig, RunConfig, TrainConfig
 from evr1_core.registry.loading import load_class, resolve
 from evr1_core.rollout.groups import Group, Response, encode_prompt, sampled
-from evr1_core.testing import check_engine
 from evr1_core.train.policy import Credited, Policy
 from evr1_plugins.engines._vllm_probe import compare
 from evr1_plugins.engines.hf import HuggingFaceEngine
@@ -119,7 +118,7 @@ def _train(live):
 
 def difference(live, prompts, **sampling):
     """|Δ| of every sampled token's log-prob between vLLM and a training forward."""
-    drawn = live.ask(prompts, temperature=0.8, max_tokens=24, **sampling)
+    drawn = live.ask(prompts, **{"temperature": 0.8, "max_tokens": 24, **sampling})
     groups = [Group(prompt=prompt, responses=[sampled(one) for one in own]) for prompt, own in zip(prompts, drawn, strict=True)]
     flat = [one for own in drawn for one in own]
     rows = zip(live.policy.logprobs(groups), flat, strict=True)
@@ -242,6 +241,26 @@ def test_the_second_death_ends_the_run(live):
         live.sync()
 
 
-def test_it_keeps_the_contract_of_engines():
-    family = load_class(resolve("models", "qwen3_vl"))()
-    check_engine(VllmEngine(**OPTIONS), family, tiny_folder("qwen3_vl"))
+def test_tied_embeddings_are_sent_once_and_used_twice(tmp_path):
+    """A checkpoint whose head is its embedding, with weights that are twice those that vLLM has read from disk."""
+    family, processor, _ = tiny_model("qwen3_vl")
+    module = family.load(str(tiny_folder("qwen3_vl")))
+    module.config.tie_word_embeddings = module.config.text_config.tie_word_embeddings = True
+    module.tie_weights()
+    module.save_pretrained(tmp_path)
+    processor.save_pretrained(tmp_path)
+    policy = Policy(family.load(str(tmp_path)), family, processor, RunConfig(), total_updates=1)
+    embedding = policy.module.get_input_embeddings().weight
+    assert policy.module.get_output_embeddings().weight is embedding
+    with torch.no_grad():
+        embedding.mul_(2.0)
+    assert not any("lm_head" in name for name, _ in policy.weights())
+    engine = VllmEngine(**OPTIONS)
+    with asyncio.Runner() as runner:
+        try:
+            runner.run(engine.start(str(tmp_path), family, processor, None))
+            live = Live("qwen3_vl", engine, family, processor, policy, runner)
+            live.sync()
+            assert float(difference(live, prompts_of(live, 4), temperature=1.0, n=2).max()) < 1e-3
+        finally:
+            runner.run(engine.close())
