@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import time
 from pathlib import Path
 
 from evr1_core.cache import frames
 from evr1_core.evaluate.memory import Room
+from tests.core.evaluate.conftest import SMALL, write_release
 
 PACED = str(Path(__file__).with_name("paced.py"))
+
+
+def engines():
+    """The paced engines so far."""
+    return next((module.STARTED for name, module in sys.modules.items() if name.startswith("_evr1_file_paced")), [])
 
 
 def paced_run(evaluation, root, sets=(), **options):
@@ -18,14 +25,12 @@ def paced_run(evaluation, root, sets=(), **options):
     made = evaluation(engine, *sets, **options)
     try:
         made.ask()
-        return made.report()[0], next(m for n, m in sys.modules.items() if n.startswith("_evr1_file_paced")).STARTED[-1]
+        return made.report()[0], engines()[-1]
     finally:
         made.close()
 
 
 def test_all_slots_are_filled_with_a_warm_cache(evaluation, tmp_path):
-    from tests.core.evaluate.conftest import write_release
-
     write_release(tmp_path / "many", videos=4, per_video=16)
     paced_run(evaluation, tmp_path, data=tmp_path / "many", output=tmp_path / "cold")
     summary, engine = paced_run(evaluation, tmp_path, data=tmp_path / "many", output=tmp_path / "warm")
@@ -75,3 +80,29 @@ def test_room_is_given_in_the_order_asked():
         return order
 
     assert asyncio.run(run()) == ["a", "b", "c", "huge", "d"]
+
+
+def test_two_benchmarks_share_one_engine_and_a_listener_hears_of_both(root, cache, tmp_path, monkeypatch):
+    from evr1_core.cli.main import main
+    from evr1_core.registry.hooks import Hooks
+    from tests.tiny import tiny_folder
+
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "livesports3k_qa").symlink_to(root / "livesports3k_qa")
+    (data / "openqa").mkdir()
+    (data / "openqa" / "v.mp4").symlink_to(root / "livesports3k_qa" / "videos" / "v0.mp4")
+    question = {"id": "1", "question": "What is it?", "answer": "B", "video": "v.mp4", "kind": "x"}
+    (data / "openqa" / "openqa.jsonl").write_text(json.dumps(question))
+    heard = []
+    monkeypatch.setattr(Hooks, "call", lambda self, event, **words: heard.append((event, words["name"], len(words["rows"]))) or [])
+    names = f"livesports3k_qa,{Path(__file__).with_name('openqa.py')}:OpenQA"
+    words = ["--model", str(tiny_folder()), "--data", str(data), "--output", str(tmp_path / "out"), "--protocol", "ref"]
+    sets = [*SMALL, f"cache.folder={cache}", f"engine={{name: '{PACED}:Paced', options: {{prefill: 0.0, token: 0.0}}}}"]
+    before = len(engines())
+    assert main(["eval", "--benchmarks", names, *words, *(f"--set={each}" for each in sets)]) == 0
+    assert len(engines()) == before + 1
+    assert heard == [("evr1_benchmark_scored", "livesports3k_qa", 12), ("evr1_benchmark_scored", "openqa", 1)]
+    summaries = json.loads((tmp_path / "out" / "results.json").read_text())["benchmarks"]
+    assert [summary["score"] for summary in summaries] == [25.0, 100.0]
+    assert [record["name"] for record in summaries[0]["protocol"]["plugins"]] == ["livesports3k_qa", f"{PACED}:Paced"]
