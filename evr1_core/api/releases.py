@@ -121,10 +121,14 @@ class BenchmarkPaths:
         places = [place / name for name in names for place in (self.folder, self.folder.parent) if self.source != "official"]
         return next(((place,) for place in places if place.is_file()), ())
 
-    def medium(self, path: str) -> str | None:
-        """``path`` as it lies in the folder, a video also with another of the usual suffixes; None when there is none."""
-        names = (path, *(str(Path(path).with_suffix(suffix)) for suffix in SUFFIXES if Path(path).suffix in SUFFIXES))
+    def medium(self, *paths: str) -> str | None:
+        """The first of ``paths`` that lies in the folder, a video also with another of the usual suffixes; None when none does."""
+        names = (name for path in paths for name in _suffixed(path))
         return next((name for name in names if (self.folder / name).is_file()), None)
+
+
+def _suffixed(path: str) -> tuple[str, ...]:
+    return (path, *(str(Path(path).with_suffix(suffix)) for suffix in SUFFIXES if Path(path).suffix in SUFFIXES))
 
 
 class Choices(TypedDict):
@@ -138,6 +142,14 @@ def choices_of(options: Sequence[str]) -> Choices:
     """``labels`` and ``choices`` of an item, out of options as they stand in data: one label is stripped where it fits."""
     labels, texts = split_options(options)
     return Choices(labels=labels, choices=texts)
+
+
+def label_of(row: Row, options: Choices, answer: str) -> str:
+    """The label of the choice whose text is ``answer``, the first of two alike. Raises DataError when there is none."""
+    for label, choice in zip(options["labels"], options["choices"], strict=True):
+        if choice == answer.strip():
+            return label
+    raise row.problem(f"the answer {answer!r:.80} is none of the choices {options['choices']}")
 
 
 def normalised_item(row: Row, bench: str) -> EvalItem:

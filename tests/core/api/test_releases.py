@@ -8,7 +8,7 @@ import pytest
 
 from evr1_core.api import BenchmarkPaths, DataError
 from evr1_core.api.answers import Tube
-from evr1_core.api.releases import choices_of, normalised_item, read_gold, read_release
+from evr1_core.api.releases import Row, choices_of, label_of, normalised_item, read_gold, read_release
 from evr1_core.api.subtitles import Line, read_lines, shown_with
 
 NORMALISED = {
@@ -108,6 +108,15 @@ def test_where_things_lie(tmp_path):
     assert BenchmarkPaths(folder=folder, source="official").normalised(("norm.json",)) == ()
     assert paths.medium("videos/x.mp4") == "videos/x.MP4"
     assert paths.medium("videos/y.mp4") is None
+    assert paths.medium("y.mp4", "videos/x.mkv") == "videos/x.MP4"
+
+
+def test_a_label_by_the_text_of_its_choice(tmp_path) -> None:
+    row = Row(values={}, index=0, origin="a.json:1", file=tmp_path)
+    options = choices_of(["red", "blue", "blue"])
+    assert label_of(row, options, " blue") == "B"
+    with pytest.raises(DataError, match=r"a\.json:1: the answer 'green' is none of the choices"):
+        label_of(row, options, "green")
 
 
 SRT = """\ufeff1
