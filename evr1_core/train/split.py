@@ -6,6 +6,7 @@ sampling, judging, training. Token ids and numbers are exchanged; pixels never l
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -218,7 +219,8 @@ class SplitPolicy(SplitPasses):
         rows = _rows(work.groups, shares[self.ranks.rank])
         values = {field.name: getattr(work, field.name) for field in attrs.fields(Credited)}
         own: dict[str, Any] = {name: _of(value, rows) for name, value in values.items() if name != "groups"}
-        return self._policy.update(algorithm, Credited(groups=self._own(work.groups, shares), **own), kl_coef)
+        metrics = self._policy.update(algorithm, Credited(groups=self._own(work.groups, shares), **own), kl_coef)
+        return metrics | balance_metrics(_lengths(work.groups), shares)
 
     def weights(self) -> Iterator[tuple[str, Tensor]]:
         """Name and whole value of every parameter; all processes have to go through all of them."""
@@ -250,10 +252,31 @@ def _of(value: Any, rows: Tensor) -> Any:
 def assigned(groups: Sequence[Group], size: int) -> list[list[int]]:
     """The places of the groups that each process trains on: parts of like work, and of equal size where that can be; a process is
     left without groups when there are too few."""
-    lengths = [group.prompt.num_tokens + sum(len(response.token_ids) for response in group.responses) for group in groups]
+    lengths = _lengths(groups)
     parts = min(size, len(groups))
     shares = partition(lengths, parts, equal_size=len(groups) % parts == 0, workload=attention_workload)
     return shares + [[] for _ in range(size - parts)]
+
+
+def balance_metrics(lengths: Sequence[int], shares: Sequence[Sequence[int]]) -> dict[str, float]:
+    """Tokens of each process: as dealt out, and as they would be if each took its part of the groups in order."""
+    size = len(shares)
+    cuts = [len(lengths) * rank // size for rank in range(size + 1)]
+    plain = [sum(lengths[first:last]) for first, last in itertools.pairwise(cuts)]
+    dealt = [sum(lengths[place] for place in share) for share in shares]
+    return {
+        "global_seqlen/min": float(min(plain)),
+        "global_seqlen/max": float(max(plain)),
+        "global_seqlen/minmax_diff": float(max(plain) - min(plain)),
+        "global_seqlen/balanced_min": float(min(dealt)),
+        "global_seqlen/balanced_max": float(max(dealt)),
+        "global_seqlen/mean": sum(lengths) / size,
+    }
+
+
+def _lengths(groups: Sequence[Group]) -> list[int]:
+    """Tokens of each group, its prompt counted once."""
+    return [group.prompt.num_tokens + sum(len(response.token_ids) for response in group.responses) for group in groups]
 
 
 def _rows(groups: Sequence[Group], places: Sequence[int]) -> Tensor:

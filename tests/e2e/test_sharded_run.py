@@ -74,7 +74,7 @@ def metrics(folder, name):
     return {row["step"]: {key: value for key, value in row.items() if key.partition("/")[0] not in CLOCKS} for row in rows}
 
 
-CLOCKS = {"time", "timing_s", "timing_per_token_ms", "perf"}
+CLOCKS = {"time", "timing_s", "timing_per_token_ms", "perf", "global_seqlen"}  # and what there is with several processes alone
 
 
 @pytest.mark.slow
@@ -94,6 +94,8 @@ def test_two_processes_do_what_one_does(folder):
     apart = [(a - b).detach().abs().mean() for a, b in zip(*(model.parameters() for model in models), strict=True)]
     assert float(torch.stack(apart).max()) < 1e-5
     assert "responses" not in texts[1]
+    last = json.loads((folder / "two" / "metrics.jsonl").read_text().splitlines()[-1])
+    assert last["global_seqlen/balanced_max"] <= last["global_seqlen/max"]
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from evr1_core.api import ConfigError, DataError
 from evr1_core.rollout.groups import Group, Response
 from evr1_core.train.hybrid import filler
 from evr1_core.train.ranks import ALONE, Ranks, join, leave
-from evr1_core.train.split import assigned
+from evr1_core.train.split import assigned, balance_metrics
 
 
 def together(rank, *shares):
@@ -74,6 +74,19 @@ def test_groups_are_assigned_by_work():
     assert [sum((100, 10, 60, 50, 90, 10)[place] for place in share) for share in shares] == [160, 160]
     assert sorted(map(len, assigned(groups[:5], 2))) in ([1, 4], [2, 3])
     assert assigned(groups[:1], 3) == [[0], [], []]
+
+
+def test_tokens_of_each_process_before_and_after():
+    lengths = [100, 10, 60, 50, 90, 10]
+    assert balance_metrics(lengths, [[0, 3, 5], [1, 2, 4]]) == {
+        "global_seqlen/min": 150,
+        "global_seqlen/max": 170,
+        "global_seqlen/minmax_diff": 20,
+        "global_seqlen/balanced_min": 160,
+        "global_seqlen/balanced_max": 160,
+        "global_seqlen/mean": 160,
+    }
+    assert balance_metrics([7], [[0], [], []])["global_seqlen/balanced_min"] == 0
 
 
 def test_a_filler_holds_no_banned_id():
