@@ -74,3 +74,9 @@ class Optimizer:
         self._adamw.zero_grad(set_to_none=True)
         metrics = {"actor/lr": config.lr * factor, "actor/skipped_updates": float(not finite)}
         return metrics | ({"actor/grad_norm": norm} if finite else {})
+
+    def discard(self) -> float:
+        """Throws the gradients away; returns their norm."""
+        norm = torch.nn.utils.get_total_norm([each.grad for each in self._parameters if each.grad is not None])
+        self._adamw.zero_grad(set_to_none=True)
+        return float(whole(norm))

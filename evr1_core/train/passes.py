@@ -124,9 +124,10 @@ class Passes:
             sequences=sum(sequences for _, _, _, sequences in every),
         )
 
-    def forward(self, groups: Sequence[Group], vision: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """The two outputs of the model and the mask, each ``[B, T]``, for the responses of the groups of one part."""
-        packed = pack(groups if self._share else separate(groups), self.device)
+    def forward(self, groups: Sequence[Group], vision: bool, share: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+        """The two outputs of the model and the mask, each ``[B, T]``, for the responses of the groups of one part. Without
+        ``share``, in separate rows whatever the settings."""
+        packed = pack(groups if self._share and share else separate(groups), self.device)
         first, second = self.model(packed, vision)
         return _placed(first, packed.mask), _placed(second, packed.mask), packed.mask
 

@@ -23,6 +23,7 @@ from evr1_core.train.optim import Optimizer
 from evr1_core.train.passes import Agreed, Part, Passes
 from evr1_core.train.prefix import response_mask
 from evr1_core.train.ranks import ALONE, Ranks
+from evr1_core.train.selfcheck import Looked, distance, excerpt, refuse_unequal, weighed
 from evr1_core.train.shard import is_sharded
 
 
@@ -65,13 +66,19 @@ class Policy(Passes):
             checkpoint_activations(module)
         self.model = HybridModel(module, family, temperature=config.rollout.temperature, banned=self.banned)
         self.optimizer = Optimizer(self.model, config.train, total_updates, self.place(config))
+        self._unchecked = self._share
 
     def logprobs(self, groups: Sequence[Group]) -> Tensor:
         """float32 ``[B, T]`` without gradient, in the order of the groups' responses; 0 on padding."""
         return self.rows(groups)
 
     def update(self, algorithm: Algorithm, work: Credited, kl_coef: float = 0.0) -> dict[str, float]:
-        """One optimiser step on the groups. Returns metrics; loss terms are those of the whole mini-batch, however it was split."""
+        """One optimiser step on the groups. Returns metrics; loss terms are those of the whole mini-batch, however it was split.
+
+        Before the first one, raises ModelError when prompts computed once say something else than separate rows."""
+        if self._unchecked:
+            self.check_sharing(work.groups)
+            self._unchecked = False
         return self.backward(algorithm, work, kl_coef) | self.optimizer.step()
 
     def backward(self, algorithm: Algorithm, work: Credited, kl_coef: float = 0.0) -> dict[str, float]:
@@ -90,6 +97,27 @@ class Policy(Passes):
         for _ in range(agreed.parts - len(parts)):
             self.idle(agreed.vision).backward()
         return sums.means(self.ranks) | mismatch.metrics(self.ranks)
+
+    def check_sharing(self, groups: Sequence[Group]) -> None:
+        """Raises ModelError when a few responses of the groups have other log-probs or gradients than in separate rows. No gradient
+        is left. With several processes, all have to call it."""
+        self.module.train()
+        own = excerpt(groups)
+        agreed = self.agree(own, 1, torch.zeros(0, 0, dtype=torch.bool))
+        shared, separate = (self._looked(own, agreed, share) for share in (True, False))
+        every = self.ranks.gather((distance(shared, separate), [group.prompt.sample.uid for group in own]))
+        uids = [uid for _, each in every for uid in each]
+        refuse_unequal([apart for apart, _ in every], self._dtype or next(self.module.parameters()).dtype, uids)
+
+    def _looked(self, groups: Sequence[Group], agreed: Agreed, share: bool) -> Looked:
+        if groups:
+            logprobs, _, mask = self.forward(groups, agreed.vision, share)
+            weighed(logprobs).backward()
+            seen = logprobs.detach()[mask]
+        else:
+            self.idle(agreed.vision).backward()
+            seen = torch.zeros(0)
+        return Looked(logprobs=seen, norm=self.optimizer.discard())
 
     def weights(self) -> Iterator[tuple[str, Tensor]]:
         """Name and value of every parameter, for an engine with weights of its own; adapters are merged."""

@@ -61,7 +61,7 @@ def _run(config: RunConfig, ranks: Ranks) -> Path:
     processor = session.load_processor(config.model.path)
     algorithm = session.build_algorithm(config)
     scorer = session.build_scorer(config, family.opens_thinking(processor))
-    notes = list(hooks.notes)
+    notes = [*hooks.notes, *session.sharing_notes(config, family)]
     if config.rewards:
         notes += session.check_golds(config, [*records.train, *records.val], scorer, family)
     _need_trajectories(records.train, algorithm)

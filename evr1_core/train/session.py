@@ -109,6 +109,13 @@ def find_family(config: RunConfig) -> ModelFamily:
     return cast(ModelFamily, build_plugin("models", f"{ref.dist}/{ref.name}", choice.options, place="model.family"))
 
 
+def sharing_notes(config: RunConfig, family: ModelFamily) -> list[str]:
+    """What there is to say where prompts are computed once for each response, though the settings ask for once."""
+    if not config.train.share_prefix or family.shared_prefix:
+        return []
+    return [f"train.share_prefix: {type(family).__name__} computes prompts anew for every response: its layers keep a state"]
+
+
 def _serves(ref: PluginRef, model_type: str, broken: list[str]) -> bool:
     """The family serves the model type. One that cannot be loaded ends only runs that ask for it; why goes into ``broken``."""
     try:
