@@ -24,11 +24,11 @@ from tests.tiny import image_clip, tiny_folder, tiny_model, video_clip
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(400),
+    pytest.mark.timeout(900),
     pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed (make setup-vllm)"),
 ]
 
-OPTIONS = {"enforce_eager": True, "max_model_len": 4096, "cache_gb": 0.5, "start_limit": 300.0}
+OPTIONS = {"enforce_eager": True, "max_model_len": 4096, "cache_gb": 0.5, "start_limit": 900.0}
 TIMED = {
     "variable rate": (0.0, 0.2, 0.9, 1.0, 3.5, 4.0),
     "a second apart": (0.0, 1.0, 2.0, 3.0),
