@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -150,6 +151,31 @@ def label_of(row: Row, options: Choices, answer: str) -> str:
         if choice == answer.strip():
             return label
     raise row.problem(f"the answer {answer!r:.80} is none of the choices {options['choices']}")
+
+
+def split_question(row: Row, text: str) -> tuple[str, tuple[str, ...]]:
+    """Question and options of a text that holds both, one option a line from ``A`` on ("A. x", "(A) x", "A) x", "A: x").
+
+    A line without the next label goes on with the option above it. Raises DataError when there are no options.
+    """
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    starts = [number for number, line in enumerate(lines) if _OPTION.match(line) and _letter(line) == "A"]
+    if not starts:
+        raise row.problem(f"the question holds no options: {text!r:.80}")
+    options: list[str] = []
+    for line in lines[starts[-1] :]:
+        if _OPTION.match(line) and _letter(line) == chr(ord("A") + len(options)):
+            options.append(line)
+        else:
+            options[-1] += f" {line}"
+    return "\n".join(lines[: starts[-1]]), tuple(options)
+
+
+_OPTION = re.compile(r"\(?[A-Z][.):]")
+
+
+def _letter(line: str) -> str:
+    return line.removeprefix("(")[0]
 
 
 def normalised_item(row: Row, bench: str) -> EvalItem:

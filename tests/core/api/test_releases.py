@@ -8,7 +8,7 @@ import pytest
 
 from evr1_core.api import BenchmarkPaths, DataError
 from evr1_core.api.answers import Tube
-from evr1_core.api.releases import Row, choices_of, label_of, normalised_item, read_gold, read_release
+from evr1_core.api.releases import Row, choices_of, label_of, normalised_item, read_gold, read_release, split_question
 from evr1_core.api.subtitles import Line, read_lines, shown_with
 
 NORMALISED = {
@@ -117,6 +117,18 @@ def test_a_label_by_the_text_of_its_choice(tmp_path) -> None:
     assert label_of(row, options, " blue") == "B"
     with pytest.raises(DataError, match=r"a\.json:1: the answer 'green' is none of the choices"):
         label_of(row, options, "green")
+
+
+def test_options_within_a_question(tmp_path) -> None:
+    row = Row(values={}, index=0, origin="a.json:1", file=tmp_path)
+    assert split_question(row, "Who is it?\n\n(A) Ann\n(B) Bob,\n the tall one\n(C) A. Smith") == (
+        "Who is it?",
+        ("(A) Ann", "(B) Bob, the tall one", "(C) A. Smith"),
+    )
+    assert split_question(row, "A. Smith\nsays what?\nA. x\nC. y\nB. z") == ("A. Smith\nsays what?", ("A. x C. y", "B. z"))
+    assert split_question(row, "A. x\nB. y") == ("", ("A. x", "B. y"))
+    with pytest.raises(DataError, match=r"a\.json:1: the question holds no options: 'Who is it\?'"):
+        split_question(row, "Who is it?")
 
 
 SRT = """\ufeff1
