@@ -1,7 +1,7 @@
 """Whether every algorithm learns: the demo's multiple-choice task, all from the same warm start.
 
     evr1 demo --output DEMO_FOLDER
-    python benchmarks/algorithms.py DEMO_FOLDER [--algos grpo rloo ...] [--steps 60] [--only learning cold]
+    python benchmarks/algorithms.py DEMO_FOLDER [--algos grpo rloo ...] [--steps 30] [--only learning cold]
 
 Prints JSON. `learning`: for each algorithm the steps until its validation accuracy is 0.8 or more, its accuracy at the end, and
 wall seconds; the start, the data, the seed, the learning rate and the number of responses are the same for all. Two differ:
@@ -18,6 +18,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,8 @@ def trained(name: str, algorithm: str, settings: Settings, model: Path, folder: 
         config.write_text(yaml.safe_dump(settings, sort_keys=False))
         start = time.perf_counter()
         rewards = ("--rewards", "temporal_iou,mcq", "--config", str(config), "--model", str(model), "--output", str(run))
-        evr1("run", "--algo", algorithm, *rewards)
+        with redirect_stdout(sys.stderr):  # the command: JSON alone goes to the output
+            evr1("run", "--algo", algorithm, *rewards)
         clock.write_text(str(time.perf_counter() - start))
     return run, float(clock.read_text())
 
@@ -130,7 +132,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("demo", type=Path)
     parser.add_argument("--algos", nargs="+", choices=algorithms(), default=algorithms())
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--cold-steps", type=int, default=150)
     parser.add_argument("--only", nargs="+", choices=["learning", "cold"], default=["learning", "cold"])
     args = parser.parse_args()
