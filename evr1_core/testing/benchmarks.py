@@ -6,15 +6,16 @@ import math
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import get_args
 
 from evr1_core.api import Benchmark, BoxSpace, EvalItem, Media, PromptStyle, ScoredRow, Scores
 from evr1_core.api.answers import Mode
 from evr1_core.api.benchmarks import Form
 from evr1_core.api.questions import response
-from evr1_core.testing.hostile import GARBLED, HUGE_ANSWERS, SECONDS
+from evr1_core.testing.hostile import GARBLED, HUGE_ANSWERS, SECONDS, timed
 
-FRAME = BoxSpace(kind="norm1000", width=640, height=480, resized_width=448, resized_height=336)
+FRAME = BoxSpace(kind="norm1000", width=8192, height=8192, resized_width=448, resized_height=448)  # larger than any gold box
 STYLES = tuple(PromptStyle(form=form) for form in get_args(Form))
 MODES: tuple[Mode, ...] = get_args(Mode)
 JUDGED = {True: "Judgement: 1", False: "Judgement: 0"}
@@ -114,12 +115,13 @@ def _check_hostile(benchmark: Benchmark, item: EvalItem) -> None:
     names = benchmark.score(item, None, FRAME).keys()
     for text in (*GARBLED, *HUGE_ANSWERS):
         for mode in MODES:
-            start = time.perf_counter()
-            answer = benchmark.parse(item, text, mode)
-            scores = _scored(benchmark, item, answer)
-            seconds = time.perf_counter() - start
+            scores, seconds = timed(partial(_read, benchmark, item, text, mode), time.process_time)
             assert seconds <= SECONDS, f"{item.uid}, {text[:40]!r}: took {seconds:.1f} s"
             assert scores.keys() == names, f"{item.uid}, {text[:40]!r}: scores {sorted(scores)}, declared {sorted(names)}"
+
+
+def _read(benchmark: Benchmark, item: EvalItem, text: str, mode: Mode) -> Scores:
+    return _scored(benchmark, item, benchmark.parse(item, text, mode))
 
 
 def _check_aggregate(benchmark: Benchmark, items: Sequence[EvalItem]) -> None:

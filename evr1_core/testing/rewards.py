@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 
 from evr1_core.api import Reward, RewardInput, RewardResult, Sample
-from evr1_core.testing.hostile import GARBLED, HUGE_ANSWERS, SECONDS
+from evr1_core.testing.hostile import GARBLED, HUGE_ANSWERS, SECONDS, timed
 from evr1_core.testing.samples import SAMPLES
 
 
@@ -52,21 +51,9 @@ def _hostile(sample: Sample) -> Iterator[RewardInput]:
         yield _item(sample, answer)
 
 
-def _timed(reward: Reward, item: RewardInput) -> tuple[RewardResult, float]:
-    """The result, and the seconds of the fastest of up to three calls: a busy machine is slow once, a slow reward always."""
-    seconds = float("inf")
-    for _ in range(3):
-        start = time.perf_counter()
-        result = reward.score(item)
-        seconds = min(seconds, time.perf_counter() - start)
-        if seconds <= SECONDS:
-            break
-    return result, seconds
-
-
 def _checked(reward: Reward, item: RewardInput) -> RewardResult:
     shown = "no answer" if item.answer is None else repr(item.answer[:40])
-    result, seconds = _timed(reward, item)
+    result, seconds = timed(lambda: reward.score(item))
     where = f"{item.sample.uid}, {shown}"
     assert isinstance(result, RewardResult), f"{where}: score gave a {type(result).__name__}, not a RewardResult"
     assert seconds <= SECONDS, f"{where}: took {seconds:.1f} s"
