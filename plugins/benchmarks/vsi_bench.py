@@ -68,7 +68,7 @@ class VsiBench(Benchmark):
 
     def aggregate(self, rows: Sequence[ScoredRow]) -> Mapping[str, float]:
         tasks = {
-            f"task={task}": fmean(value for kind in by_value(own, "type").values() for value in means(kind).values())
+            f"task={task}/score": fmean(value for kind in by_value(own, "type").values() for value in means(kind).values())
             for task, own in by_value(rows, "task").items()
         }
         return {"overall": fmean(tasks.values()), **means(rows), **tasks, **grouped(rows, ("type",))}

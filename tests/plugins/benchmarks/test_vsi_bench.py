@@ -63,7 +63,7 @@ def test_the_overall_score_is_the_mean_of_tasks_and_of_levels_in_one(release) ->
         for item, score in zip(release(VsiBench(), {"test.jsonl": [SIZE, SIDE, SIDE, SIDE, easy]}), (0.8, 1, 1, 0, 0), strict=True)
     ]
     found = VsiBench().aggregate(scored)
-    assert found["task=object_rel_direction"] == pytest.approx(100 / 3)  # hard 66.7, easy 0
+    assert found["task=object_rel_direction/score"] == pytest.approx(100 / 3)  # hard 66.7, easy 0
     assert found["overall"] == pytest.approx((80 + 100 / 3) / 2)
     assert (found["accuracy"], found["mra"]) == (pytest.approx(50), pytest.approx(80))
     assert found["type=object_rel_direction_hard/accuracy"] == pytest.approx(200 / 3)
