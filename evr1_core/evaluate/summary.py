@@ -71,20 +71,23 @@ def failures(work: Work) -> list[str]:
 
 
 def protocol(work: Work, model: Mapping[str, str]) -> dict[str, Any]:
-    """Everything that the number depends on."""
+    """Everything that the number depends on. Of responses made elsewhere it is not known how they were asked for."""
     config = work.config
-    return {
+    asked = {
         "preset": config.protocol,
-        "settings": work.settings,
         "frames": resolved(config.frames),
         "prompt": {**resolved(config.prompt), "sha256": work.prompts},
         "decoding": resolved(config.decoding),
         "max_prompt_tokens": config.max_prompt_tokens,
+        "engine": resolved(config.engine),
+    }
+    return {
+        "settings": work.settings,
+        **(dict.fromkeys(asked) if "responses" in model else asked),
         "options": asdict(work.benchmark),
         "annotations": {"files": [str(file) for file in work.annotations.files], "sha256": work.annotations.sha256},
         "limit": config.limit,
         "model": dict(model),
-        "engine": resolved(config.engine),
         "judge": {"base_url": config.judge.base_url, "model": config.judge.model},
         "plugins": [_plugin("benchmarks", work.name), *([_plugin("engines", config.engine.name)] if "engine" in model else [])],
         "versions": package_versions(),

@@ -73,6 +73,7 @@ def test_only_what_rules_leave_open_is_judged(score, server):
     assert (summary["score"], summary["scores"]["kind=b/accuracy"]) == (50.0, 100.0)
     counts = summary["counts"]
     assert (counts["n_judged"], counts["n_unparsed"], counts["n_truncated"], counts["n_unjudged"]) == (2, 1, 1, 0)
+    assert summary["protocol"]["frames"] is summary["protocol"]["decoding"] is None  # nobody knows how they were asked for
     assert len(server.bodies) == 2
     assert '"a blue circle"' in server.bodies[0]["messages"][0]["content"] + server.bodies[1]["messages"][0]["content"]
 
