@@ -161,7 +161,31 @@ CLOCK = [
 def test_transcripts(tmp_path, name, text):
     (tmp_path / name).write_bytes(text.encode())
     lines = read_lines(tmp_path / name)
-    assert lines == [Line(1.5, 2.0, "Hello there"), Line(60.0, 64.0, "Later")]
-    assert read_lines(tmp_path / name, offset=1.0)[0].start == 0.5
+    first = Line(1.25, 2.25, "Hello there") if name.endswith(".json") else Line(1.5, 2.0, "Hello there")
+    assert lines == [first, Line(60.0, 64.0, "Later")]
+    assert read_lines(tmp_path / name, offset=1.0)[0].start == first.start - 1.0
     assert shown_with(lines, [0.0, 1.75, 1.9]) == lines[:1]
     assert shown_with(lines, [0.0, 2.0], span=(60.0, 70.0)) == lines[1:]
+
+
+def test_words_become_lines(tmp_path) -> None:
+    said = [
+        ("Hello", 0, 0.4),
+        ("there.", 0.45, 0.9),
+        ("We", 1.05, 1.2),
+        ("go", 1.7, 1.8),
+        ("on.", 1.85, 2),
+        ("Now", 2.05, 2.2),
+        ("?", 2.8, 3),
+    ]
+    words = [{"text": text, "start_time": start, "end_time": end} for text, start, end in reversed(said)]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, words)), "utf-8")
+    assert read_lines(tmp_path / "a.jsonl") == [Line(0, 0.9, "Hello there."), Line(1.05, 2.2, "We go on. Now"), Line(2.8, 3, "?")]
+
+
+def test_short_lines_and_lines_without_an_end(tmp_path) -> None:
+    lines = [{"timestamp": [1.5, 2.0], "text": "Hm"}, {"timestamp": [60, None], "text": "On and on"}]
+    (tmp_path / "a.json").write_text(json.dumps(lines), "utf-8")
+    short, endless = read_lines(tmp_path / "a.json", offset=0.5)
+    assert short == Line(0.75, 1.75, "Hm")
+    assert (endless.start, endless.end) == (59.5, float("inf"))
