@@ -1,6 +1,7 @@
 """One process of several that hold a model in shards: batches of every modality, against the model in one piece.
 
-Called with the name of a family and the folder of its tiny checkpoint. The first process prints a line of JSON for every case.
+Called with names of families, each followed by the folder of its tiny checkpoint. For every case each process prints a line of JSON
+about its log-probs, and one of them about the gradients too.
 """
 
 from __future__ import annotations
@@ -26,11 +27,19 @@ ANSWERS = ((109, 105, 111), (107,))
 KINDS = ("text", "image", "video", "mixed")
 
 
-def main(name: str, folder: str) -> None:
+def main(*words: str) -> None:
+    torch.set_num_threads(1)
+    ranks = join(minutes=5)
+    for name, folder in zip(words[::2], words[1::2], strict=True):
+        for row in compared(name, folder, ranks):
+            print(json.dumps({"family": name, **row}), flush=True)
+    leave(ranks)
+
+
+def compared(name, folder, ranks):
+    """What a process finds of each case. The reference is computed by one process while the others are at the next case."""
     from transformers import AutoProcessor
 
-    torch.set_num_threads(1)
-    ranks = join(minutes=1)
     family = load_class(resolve("models", name))()
     processor = AutoProcessor.from_pretrained(folder)
     groups = {kind: group(family, processor, kind) for kind in KINDS}
@@ -46,7 +55,7 @@ def main(name: str, folder: str) -> None:
         )
         alone = Policy(copy.deepcopy(module), family, processor, config, total_updates=1)
         shards = Policy(module, family, processor, config, total_updates=1, ranks=ranks)
-        for case in cases(ranks.size, every):
+        for number, case in enumerate(cases(ranks.size, every)):
             own = [groups[kind] for kind in case[ranks.rank]]
             together = [groups[kind] for share in case for kind in share]
             first = sum(map(len, case[: ranks.rank]))
@@ -54,26 +63,27 @@ def main(name: str, folder: str) -> None:
             theirs = [None if each.grad is None else whole(each.grad) for each in shards.module.parameters()]
             logprobs = shards.logprobs(own)
             shards.optimizer._adamw.zero_grad()
-            if not ranks.leads:
-                continue
-            expected = alone.backward(GRPO(), credited(together, 0))
-            ours = [each.grad for each in alone.module.parameters()]
-            known = alone.logprobs(own)
-            alone.optimizer._adamw.zero_grad()
-            scale = largest(ours, [None] * len(ours))
-            row = {
-                "case": case,
-                "dtype": str(dtype),
-                "frozen": frozen,
-                "gradient": largest(ours, theirs) / scale,
-                "scale": scale,
-                "logprobs": float((logprobs - known).abs().max()) if own else 0.0,
-                "metrics": max(abs(metrics[key] - value) for key, value in expected.items()),
-                "keys": sorted(metrics) == sorted(expected),
-                "same_trained": [each is None for each in ours] == [each is None for each in theirs],
-            }
-            print(json.dumps(row), flush=True)
-    leave(ranks)
+            apart = float((logprobs - alone.logprobs(own)).abs().max()) if own else 0.0
+            row = {"case": case, "dtype": str(dtype), "frozen": frozen, "logprobs": apart}
+            if number % ranks.size == ranks.rank:
+                row |= against(alone, together, theirs, metrics)
+            yield row
+
+
+def against(alone, together, theirs, metrics):
+    """Gradients and metrics of shards, compared with those of one process that has all the groups."""
+    expected = alone.backward(GRPO(), credited(together, 0))
+    ours = [each.grad for each in alone.module.parameters()]
+    scale = largest(ours, [None] * len(ours))
+    row = {
+        "gradient": largest(ours, theirs) / scale,
+        "scale": scale,
+        "metrics": max(abs(metrics[key] - value) for key, value in expected.items()),
+        "keys": sorted(metrics) == sorted(expected),
+        "same_trained": [each is None for each in ours] == [each is None for each in theirs],
+    }
+    alone.optimizer._adamw.zero_grad()
+    return row
 
 
 def cases(size, every):
