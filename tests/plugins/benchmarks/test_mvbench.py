@@ -61,7 +61,7 @@ def test_the_numbers_of_the_normalised_form_tell_the_subtask(tmp_path) -> None:
     names = [*FOLDERS]
     rows = [{**NORMALISED, "path": f"{FOLDERS[name]}/a/x.mp4", "problem_id": 200 * names.index(name) + 1} for name in names]
     assert [item.groups["subtask"][0] for item in normalised(tmp_path, *rows)] == names
-    with pytest.raises(DataError, match="the number 3000 is not one of a subtask with a video star/Charades_v1_480/x.mp4"):
+    with pytest.raises(DataError, match=r"the number 3000 is not one of a subtask with a video star/Charades_v1_480/x\.mp4"):
         normalised(tmp_path, {**NORMALISED, "problem_id": 3000})
 
 
