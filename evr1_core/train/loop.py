@@ -122,6 +122,7 @@ class Trainer:
                 if updated:
                     await self.engine.load_weights(self.policy.weights())
             metrics |= self._follow_kl(metrics, trained)
+            self.policy.forget()
         self.last_groups, self.last_scores = groups, found.mixed.scores
         return metrics | timers.seconds | performance(groups, timers.seconds, self.policy, self.config.train.ppo_epochs)
 

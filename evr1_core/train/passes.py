@@ -13,6 +13,7 @@ from evr1_core.api import ModelFamily
 from evr1_core.config.schema import RunConfig
 from evr1_core.rollout.groups import Group
 from evr1_core.train.balance import by_budget
+from evr1_core.train.features import with_media
 from evr1_core.train.hybrid import HybridModel, filler
 from evr1_core.train.memory import Masters, lower
 from evr1_core.train.prefix import pack, separate
@@ -115,7 +116,7 @@ class Passes:
 
     def agree(self, groups: Sequence[Group], parts: int, mask: Tensor) -> Agreed:
         """What the processes do together; ``mask`` bool ``[B, T]`` marks the tokens that this one trains on."""
-        media = any(group.prompt.encoded.grid_thw is not None for group in groups)
+        media = bool(with_media([group.prompt for group in groups], self.model.store))
         every = self.ranks.gather((parts, media, int(mask.sum()), int(mask.any(dim=-1).sum())))
         return Agreed(
             parts=max(parts for parts, _, _, _ in every),

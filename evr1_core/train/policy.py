@@ -15,6 +15,7 @@ from evr1_core.api.tensors import kl_kind_of, training_loss
 from evr1_core.config.schema import RunConfig
 from evr1_core.rollout.groups import Group
 from evr1_core.train.adapters import FOLDER, adapter_state, add_adapters, merged_parameters, save_adapters
+from evr1_core.train.features import FeatureStore, is_frozen
 from evr1_core.train.hybrid import HybridModel
 from evr1_core.train.memory import checkpoint_activations
 from evr1_core.train.metrics import Sums
@@ -65,6 +66,7 @@ class Policy(Passes):
         if config.train.gradient_checkpointing:
             checkpoint_activations(module)
         self.model = HybridModel(module, family, temperature=config.rollout.temperature, banned=self.banned)
+        self.model.store = FeatureStore() if is_frozen(module) else None
         self.optimizer = Optimizer(self.model, config.train, total_updates, self.place(config))
         self._unchecked = self._share
 
@@ -118,6 +120,11 @@ class Policy(Passes):
             self.idle(agreed.vision).backward()
             seen = torch.zeros(0)
         return Looked(logprobs=seen, norm=self.optimizer.discard())
+
+    def forget(self) -> None:
+        """Lets go of the vision features of the step's prompts."""
+        if self.model.store is not None:
+            self.model.store.clear()
 
     def weights(self) -> Iterator[tuple[str, Tensor]]:
         """Name and value of every parameter, for an engine with weights of its own; adapters are merged."""

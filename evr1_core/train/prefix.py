@@ -15,15 +15,14 @@ from evr1_core.rollout.groups import EncodedPrompt, Group, Response
 
 @frozen(kw_only=True, eq=False)
 class PackedGroups:
-    """Rows of groups. ``patches`` and ``grid_thw`` hold all media in order of appearance, None without media.
+    """Rows of groups, and the ``prompts`` of the rows.
 
     For each token of each response, in order: ``rows`` and ``columns`` ``[N]`` say where the hidden state stands that predicts
     it, ``targets`` ``[N]`` what it is. ``mask`` bool ``[B, T]`` marks where those N tokens stand among B responses.
     """
 
     batch: ModelBatch
-    patches: Tensor | None
-    grid_thw: Tensor | None
+    prompts: Sequence[EncodedPrompt]
     rows: Tensor
     columns: Tensor
     targets: Tensor
@@ -46,15 +45,11 @@ def pack(groups: Sequence[Group], device: torch.device) -> PackedGroups:
         token_kind=torch.stack([_kinds(group.prompt, width) for group in groups]).to(device),
         attention_mask=torch.stack([_visible(segments, width) for _, _, segments in rows]).unsqueeze(1).to(device),
     )
-    prompts = [group.prompt.encoded for group in groups]
-    patches = [prompt.patches for prompt in prompts if prompt.patches is not None]
-    grids = [prompt.grid_thw for prompt in prompts if prompt.grid_thw is not None]
     places = [(row, column) for row, group in enumerate(groups) for column in _predictors(group)]
     responses = [response for group in groups for response in group.responses]
     return PackedGroups(
         batch=batch,
-        patches=torch.cat(patches).to(device) if patches else None,
-        grid_thw=torch.cat(grids).to(device) if grids else None,
+        prompts=[group.prompt for group in groups],
         rows=torch.tensor([row for row, _ in places], device=device),
         columns=torch.tensor([column for _, column in places], device=device),
         targets=torch.tensor([token for response in responses for token in response.token_ids], device=device),

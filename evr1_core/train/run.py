@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import evolve
 
-from evr1_core.api import Algorithm, DataError, Evr1Error, ModelFamily, Sample, Tracker
+from evr1_core.api import Algorithm, DataError, Evr1Error, Sample, Tracker
 from evr1_core.config.manifest import write_manifest
 from evr1_core.config.schema import RunConfig
 from evr1_core.config.sources import resolved
@@ -83,7 +83,7 @@ def _run(config: RunConfig, ranks: Ranks) -> Path:
     updates = steps * _updates_per_step(config)
     module = session.load_model(config, family, dtype="float32")
     policy = Policy(module, family, processor, config, total_updates=updates, ranks=ranks)
-    models = _models(config, algorithm, family, processor, updates, ranks)
+    models = _models(config, algorithm, policy, updates)
     work = Work(encoder=encoder, engine=engine.engine, scorer=scorer, policy=policy, models=models).split(ranks)
     mixer = Mixer(
         config=config.mix,
@@ -240,12 +240,14 @@ def _need_trajectories(samples: Sequence[Sample], algorithm: Algorithm) -> None:
         raise DataError(["data.train: no record has a stored trajectory, which this algorithm learns from"])
 
 
-def _models(config: RunConfig, algorithm: Algorithm, family: ModelFamily, processor: Any, updates: int, ranks: Ranks) -> Models:
-    """Reference model and critic, where settings or algorithm ask for them."""
-    models = Models()
+def _models(config: RunConfig, algorithm: Algorithm, policy: Policy, updates: int) -> Models:
+    """Reference model and critic, where settings or algorithm ask for them. The tower of a reference model that is the policy's own
+    start makes the features that the policy's does, as long as that is frozen."""
+    models, family, processor, ranks = Models(), policy.family, policy.processor, policy.ranks
+    store = None if config.kl.reference else policy.model.store
     if config.kl.place != "off":
         module = session.load_model(config, family, config.kl.reference)
-        models.reference = Reference(module, family, processor, config, ranks)
+        models.reference = Reference(module, family, processor, config, ranks, store)
     if "critic" in algorithm.needs:
         module = session.load_model(config, family, config.critic.path, dtype="float32")
         models.critic = Critic(module, family, processor, config, total_updates=updates, ranks=ranks)

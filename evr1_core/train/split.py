@@ -222,6 +222,10 @@ class SplitPolicy(SplitPasses):
         metrics = self._policy.update(algorithm, Credited(groups=self._own(work.groups, shares), **own), kl_coef)
         return metrics | balance_metrics(_lengths(work.groups), shares)
 
+    def forget(self) -> None:
+        """Lets go of the vision features of the step's prompts."""
+        self._policy.forget()
+
     def weights(self) -> Iterator[tuple[str, Tensor]]:
         """Name and whole value of every parameter; all processes have to go through all of them."""
         return self._policy.weights()
