@@ -31,14 +31,16 @@ def media_of(item: EvalItem) -> tuple[Media, ...]:
     return (video, *(Media(kind="image", path=path) for path in item.images))
 
 
-def ask(item: EvalItem, style: PromptStyle, question: str = "", transcript: Sequence[Line] = ()) -> Prompt:
-    """The prompt of an item: media, transcript, question (``question``, else the item's), choices, and what to answer."""
+def ask(item: EvalItem, style: PromptStyle, question: str = "", transcript: Sequence[Line] = (), what: str = "") -> Prompt:
+    """The prompt of an item: media, transcript, question (``question``, else the item's), choices, and what to answer (``what``,
+    else what its task wants).
+    """
     blocks = [question or item.question]
     if style.subtitles != "none":
         blocks.insert(0, transcript_text(transcript))
     if item.task == "mc":
         blocks.append("\n".join([CHOICES, *item.options]))
-    blocks.append(instruction(item.task, style))
+    blocks.append(instruction(item.task, style, what))
     return Prompt(parts=(*media_of(item), "\n".join(block for block in blocks if block)))
 
 
