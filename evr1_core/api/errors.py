@@ -80,7 +80,7 @@ class EngineError(Evr1Error):
 
 
 class WeightsLostError(EngineError):
-    """The engine has died and was started anew, with the weights of the checkpoint: it needs the policy's before it is asked again."""
+    """The engine has died and was started anew, with the checkpoint's weights: it needs the policy's before it is asked again."""
 
 
 class PluginError(Evr1Error):

@@ -138,6 +138,7 @@ class FilterPass:
             self._rates.add(rows)
             yield from rows
             if failures:
+                runner.run(_ended(going))
                 raise failures[0]
 
     async def _advanced(
@@ -211,3 +212,10 @@ def _stamp(path: Path) -> tuple[int, int]:
     except OSError as error:
         raise DataError([f"{path}: cannot be read: {error.strerror or error}"]) from error
     return status.st_size, status.st_mtime_ns
+
+
+async def _ended(going: set[Batch]) -> None:
+    """Ends the batches under way; an engine that is gone fails them all, and one failure is reported."""
+    for task in going:
+        task.cancel()
+    await asyncio.gather(*going, return_exceptions=True)

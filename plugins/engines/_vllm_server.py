@@ -21,8 +21,7 @@ from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
-import evr1_core  # noqa: F401  # its import hook must be there before vLLM imports torchvision
-from evr1_core.api import EngineInput, Sampling
+from evr1_core.api import EngineInput, Sampling  # before vLLM: evr1_core brings an import hook for torchvision
 
 INSPECT = "import evr1_core; from vllm.model_executor.models.registry import _run; _run()"
 CPU_CACHE = 1 << 30  # bytes for keys and values on a CPU, where vLLM would take most of the memory

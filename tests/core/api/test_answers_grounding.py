@@ -6,7 +6,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evr1_core.api import BoxSpace
@@ -195,9 +195,12 @@ def test_json_that_was_cut_off(text: str, values: list[object]) -> None:
     assert json_values(text, mode="lenient") == values
 
 
+@settings(max_examples=60)
 @given(
     st.recursive(
-        st.integers(0, 99) | st.text('ab,]"', max_size=3), lambda inner: st.lists(inner) | st.dictionaries(st.text("ab"), inner)
+        st.integers(0, 99) | st.text('ab,]"', max_size=3),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("ab", max_size=3), inner, max_size=4),
+        max_leaves=12,
     )
 )
 def test_whole_json_reads_the_same_in_both_modes_and_a_part_never_invents(value: object) -> None:
