@@ -105,7 +105,8 @@ def _asked(row: Row, style: str) -> dict[str, Any]:
         question = "\n".join(line for line in lines if not _OPTION.match(line))
         choices = tuple(line[match.end() :] for line in lines if (match := _OPTION.match(line)))
         named = _OPTION.match(answer)
-        known = {"labels": ("A", "B")[: len(choices)], "choices": choices, "gold": LETTERS[named[1].upper()] if named else answer}
+        known: dict[str, Any] = {"labels": ("A", "B")[: len(choices)], "choices": choices}
+        known["gold"] = LETTERS[named[1].upper()] if named else answer
         return {"task": "mc", "question": question, **known, "judge": "equiv", "meta": meta}
     question, options = split_question(row, text)
     known = {**choices_of(options), "gold": read_gold("mc", answer, options)}
