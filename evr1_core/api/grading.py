@@ -37,7 +37,7 @@ THRESHOLDS = (0.3, 0.5, 0.7)
 def read(item: EvalItem, response: str, mode: Mode) -> str | None:
     """The answer of a response to ``item``: a letter, a number, ``yes`` or ``no``, JSON with ``time`` and ``boxes``, or text."""
     if item.task == "open":
-        return concluded(response) if mode == "lenient" else extract(response)
+        return concluded(response) if mode == "lenient" else concluded(response, anchored=True) or extract(response)
     candidate = extract(response, mode=mode)
     if candidate is None or item.task == "caption_mc":
         return candidate or None
