@@ -100,8 +100,8 @@ def test_fewer_frames_than_asked_for(films, small):
 )
 def test_what_is_left_of_a_cut_file_is_used_and_said(films, small, name, share, seconds):
     meta = small().clip(video(films, name)).meta
-    assert meta.readable == pytest.approx(share)
-    assert meta.times[-1] == pytest.approx(seconds)
+    assert meta.readable == pytest.approx(share, abs=2.1 / 120)  # encoders write a few bytes more or less by the kind of CPU
+    assert meta.times[-1] == pytest.approx(seconds, abs=6.1 / 30)  # B-frames behind the cut may lack what they refer to
     strict = small(video_min_readable=0.9)
     for action in (strict.clip, strict.plan):
         with pytest.raises(MediaError, match="of the promised frames") as caught:
