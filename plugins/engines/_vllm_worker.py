@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import logging
 import pickle
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,7 @@ class WeightSync:
         try:
             with set_current_vllm_config(self.vllm_config):
                 finalize_layerwise_reload(model, self.model_config)
+                _pack_shared(model)
         except (RuntimeError, ValueError, AssertionError) as error:
             return [f"what was taken cannot be put in place ({type(error).__name__} {error})"], 0
         problems, compared = [], 0
@@ -109,6 +111,15 @@ class WeightSync:
         model: Any = self.model_runner.get_model()
         positions, _ = model.get_mrope_input_positions(list(token_ids), pickle.loads(base64.b64decode(features)))
         return positions.tolist()
+
+
+def _pack_shared(model: nn.Module) -> None:
+    """A head that is the embedding got no weights of its own, so that what it has packed of the old ones is still in use."""
+    layers = [layer for layer in model.modules() if isinstance(layer, VocabParallelEmbedding)]
+    places = Counter(layer.weight.data_ptr() for layer in layers)
+    for layer in layers:
+        if places[layer.weight.data_ptr()] > 1:
+            layer.quant_method.process_weights_after_loading(layer)
 
 
 def _as_loaded(parameter: Tensor, wanted: Tensor) -> bool:
