@@ -115,7 +115,7 @@ class WeightSync:
 
 def _pack_shared(model: nn.Module) -> None:
     """A head that is the embedding got no weights of its own, so that what it has packed of the old ones is still in use."""
-    layers = [layer for layer in model.modules() if isinstance(layer, VocabParallelEmbedding)]
+    layers: list[Any] = [layer for layer in model.modules() if isinstance(layer, VocabParallelEmbedding)]
     places = Counter(layer.weight.data_ptr() for layer in layers)
     for layer in layers:
         if places[layer.weight.data_ptr()] > 1:

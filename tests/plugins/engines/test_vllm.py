@@ -201,7 +201,6 @@ def test_responses_to_a_prompt_share_what_was_computed_for_it(live):
 @pytest.mark.parametrize("live", ["qwen3_vl"], indirect=True)
 def test_a_dead_vllm_is_started_anew_once_and_has_the_current_weights(live):
     prompts = prompts_of(live, 8)
-    before = live.ask(prompts, n=2)
 
     async def killed_meanwhile():
         requests = [Request(uid="?", text=each.text, clips=each.clips, sampling=Sampling(max_tokens=3000)) for each in prompts]
@@ -213,7 +212,7 @@ def test_a_dead_vllm_is_started_anew_once_and_has_the_current_weights(live):
     with pytest.raises(WeightsLostError, match="does not have"):
         live.ask(prompts)
     live.sync()
-    assert live.ask(prompts, n=2) == before
+    assert float(difference(live, prompts, n=2).max()) < 1e-2  # the policy is not what the checkpoint holds
 
 
 @pytest.mark.parametrize("live", ["qwen3_vl"], indirect=True)
